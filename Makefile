@@ -1,0 +1,37 @@
+# Every target works from a bare clone: .venv is made first and again whenever the dependencies change.
+PYTHON ?= python3.11
+BIN := .venv/bin
+STAMP := .venv/.installed
+
+.DEFAULT_GOAL := help
+.PHONY: help install repro test lint bench clean
+
+help:  ## list the targets
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+install: $(STAMP)  ## make .venv and install the project into it
+
+$(STAMP): pyproject.toml constraints.txt
+	@command -v $(PYTHON) >/dev/null || { echo "make: '$(PYTHON)' not found; name a Python 3.11 or 3.12 with: make PYTHON=/path/to/python3.12"; exit 1; }
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[pipeline,dev]'
+	@touch $@
+
+repro: $(STAMP)  ## run the default experiment of params.yaml end to end
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/dvc repro
+	@$(BIN)/fsgc results
+
+test: lint  ## lint, types and all tests
+	$(BIN)/pytest
+
+lint: $(STAMP)  ## ruff and mypy
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: $(STAMP)  ## speed against plain implementations, as ratios
+	$(BIN)/python -m benchmarks
+
+clean:  ## remove .venv, caches and everything computed (downloads included)
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .dvc/cache .dvc/tmp *.egg-info
+	find data -mindepth 1 -maxdepth 1 ! -name README.md ! -name .gitignore -exec rm -rf {} +

@@ -1,0 +1,150 @@
+"""The catalog: what datasets exist, where their raw files are, and the protocol they are used under.
+
+The entries are in `catalog.toml`, one table a dataset, so that adding a dataset is adding a table, and so that DVC can
+watch one entry without watching the others.
+"""
+
+from __future__ import annotations
+
+import difflib
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from fsgc.errors import CatalogError
+
+CATALOG_FILE = Path(__file__).with_name("catalog.toml")
+ReaderName = Literal["gsm", "tu", "as_maml", "r52", "triangles_gen"]
+
+
+@dataclass(frozen=True)
+class Member:
+    """A file inside a zip: its base name, exact size in bytes and SHA-256."""
+
+    name: str
+    size: int
+    sha256: str
+
+
+@dataclass(frozen=True)
+class RawFile:
+    """A file to download.
+
+    Attributes:
+        name: its name in `data/raw/<dataset>/`.
+        mirror: its name below the mirror.
+        urls: public addresses, tried in order.
+        size: exact size in bytes; for a zip an upper bound, since archives of the same members may differ.
+        sha256: of the file; empty for a zip, whose `members` are verified instead.
+        members: for a zip, the members to take; they are stored under their own base names.
+    """
+
+    name: str
+    mirror: str
+    urls: tuple[str, ...]
+    size: int
+    sha256: str = ""
+    members: tuple[Member, ...] = ()
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """What a dataset should contain; the averages count each undirected edge once."""
+
+    graphs: int
+    classes: int
+    nodes: float
+    edges: float
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """One entry of the catalog; the class ids are those of the paper's table 5.
+
+    Attributes:
+        key: its name in `params.yaml` and on the command line.
+        title: its name in tables.
+        about: what the graphs and classes are.
+        reader: which reader turns its raw files into a `GraphStore`.
+        way: N, the classes of an episode.
+        base: the classes to train on.
+        validation: the classes to validate on; empty where part of each base class's graphs is held out instead.
+        novel: the classes to test on.
+        features: default node features, see `fsgc.data.features`.
+        node_labels: what a node's label means.
+        files: the raw files.
+        options: settings of the reader.
+        statistics: what the store should contain.
+        citation: whom to cite.
+        terms: what is known of the data's licence.
+        variant_of: the key of the dataset this one is another edition of, or empty.
+    """
+
+    key: str
+    title: str
+    about: str
+    reader: ReaderName
+    way: int
+    base: tuple[int, ...]
+    validation: tuple[int, ...]
+    novel: tuple[int, ...]
+    features: tuple[str, ...]
+    node_labels: str
+    files: tuple[RawFile, ...]
+    statistics: Statistics
+    citation: str
+    terms: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+    variant_of: str = ""
+
+    def __post_init__(self) -> None:
+        groups = (self.base, self.validation, self.novel)
+        every = [c for group in groups for c in group]
+        if len(set(every)) != len(every):
+            raise CatalogError(f"{self.key}: base, validation and novel classes overlap")
+        if min(len(self.base), len(self.novel)) < self.way or 0 < len(self.validation) < self.way:
+            raise CatalogError(f"{self.key}: fewer classes than way={self.way}")
+        if self.reader not in get_args(ReaderName):
+            raise CatalogError(f"{self.key}: unknown reader {self.reader!r}, known: {', '.join(get_args(ReaderName))}")
+
+    @property
+    def classes(self) -> tuple[int, ...]:
+        """All class ids, ascending."""
+        return tuple(sorted((*self.base, *self.validation, *self.novel)))
+
+
+def _raw_file(entry: Mapping[str, Any]) -> RawFile:
+    members = tuple(Member(**member) for member in entry.get("members", ()))
+    return RawFile(**{**entry, "urls": tuple(entry["urls"]), "members": members})
+
+
+def _dataset(key: str, entry: Mapping[str, Any]) -> Dataset:
+    converted: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value for name, value in entry.items()
+    }
+    try:
+        converted["files"] = tuple(_raw_file(file) for file in entry["files"])
+        converted["statistics"] = Statistics(**entry["statistics"])
+        return Dataset(key=key, **converted)
+    except (KeyError, TypeError) as error:
+        raise CatalogError(f"the catalog's entry {key!r} is malformed: {error}") from error
+
+
+@cache
+def load_catalog(path: Path = CATALOG_FILE) -> Mapping[str, Dataset]:
+    """All datasets by key, in the order of the file."""
+    with path.open("rb") as file:
+        return {key: _dataset(key, entry) for key, entry in tomllib.load(file).items()}
+
+
+def dataset(key: str) -> Dataset:
+    """The entry `key`; an unknown one is an error that suggests the nearest."""
+    catalog = load_catalog()
+    if key not in catalog:
+        near = difflib.get_close_matches(key, catalog, n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        raise CatalogError(f"unknown dataset {key!r}{hint} The catalog has: {', '.join(catalog)}")
+    return catalog[key]

@@ -1,0 +1,201 @@
+"""`GraphStore`: all graphs of a dataset as a few flat arrays.
+
+A graph is a range of rows; a batch is index arithmetic. No per-graph object exists unless a user asks for one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fsgc.errors import DataFormatError, StoreError
+from fsgc.zarr_io import read_arrays, write_arrays
+
+if TYPE_CHECKING:
+    from torch import Tensor
+    from torch_geometric.data import Batch, Data
+
+IntArray = npt.NDArray[np.integer[Any]]
+KIND = "fsgc.graphs"
+VERSION = 1
+_ARRAYS = ("node_ptr", "edge_ptr", "edge_index", "node_label", "node_attr", "y")
+
+
+@dataclass(frozen=True, eq=False)
+class GraphStore:
+    """Undirected graphs with node labels, node attributes and a class each.
+
+    Shapes, for `G` graphs with `V` nodes, `E` directed edges and `A` attributes in all:
+
+    Attributes:
+        node_ptr: int64 `[G+1]`; graph `g` owns nodes `node_ptr[g]:node_ptr[g+1]`.
+        edge_ptr: int64 `[G+1]`; the same for edges.
+        edge_index: int32 `[2, E]`, source over target, node ids local to the graph. Both directions of every edge,
+            sorted by target, then source; no duplicates, no self-loops.
+        node_label: int32 `[V]`; all zero where the data has no node labels.
+        node_attr: float32 `[V, A]`; `A` may be 0.
+        y: int32 `[G]`, the class ids of the catalog.
+        attributes: where the data comes from: source, checksum, reader, class names, meaning of the node labels.
+    """
+
+    node_ptr: npt.NDArray[np.int64]
+    edge_ptr: npt.NDArray[np.int64]
+    edge_index: npt.NDArray[np.int32]
+    node_label: npt.NDArray[np.int32]
+    node_attr: npt.NDArray[np.float32]
+    y: npt.NDArray[np.int32]
+    attributes: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        _check(self)
+
+    @classmethod
+    def from_edges(
+        cls,
+        nodes_per_graph: IntArray,
+        source: IntArray,
+        target: IntArray,
+        y: IntArray,
+        node_label: IntArray | None = None,
+        node_attr: npt.NDArray[np.floating[Any]] | None = None,
+        attributes: Mapping[str, Any] | None = None,
+    ) -> GraphStore:
+        """Make a store from edges between global node ids (nodes of graph 0 first, then graph 1, …).
+
+        Edges may come in any order, in one direction or both, repeated, with self-loops: the store keeps each
+        undirected edge once per direction and no self-loops, as PyG's TU reader does.
+        """
+        node_ptr = np.concatenate([[0], np.cumsum(nodes_per_graph, dtype=np.int64)])
+        num_nodes = int(node_ptr[-1])
+        source, target = source.astype(np.int64, copy=False), target.astype(np.int64, copy=False)
+        proper = source != target
+        source, target = source[proper], target[proper]
+        # One integer per directed edge, ordered by (target, source), which also orders edges by graph.
+        key = np.unique(np.concatenate([target * num_nodes + source, source * num_nodes + target]))
+        target, source = np.divmod(key, max(1, num_nodes))
+        graph = np.repeat(np.arange(len(nodes_per_graph)), nodes_per_graph)[target] if len(key) else key
+        edge_ptr = np.searchsorted(graph, np.arange(len(nodes_per_graph) + 1))
+        local = np.stack([source, target]) - node_ptr[graph]
+        label = np.zeros(num_nodes) if node_label is None else node_label
+        attr = np.zeros((num_nodes, 0)) if node_attr is None else node_attr
+        return cls(
+            node_ptr=node_ptr,
+            edge_ptr=edge_ptr.astype(np.int64),
+            edge_index=local.astype(np.int32),
+            node_label=label.astype(np.int32),
+            node_attr=attr.astype(np.float32),
+            y=y.astype(np.int32),
+            attributes=dict(attributes or {}),
+        )
+
+    @classmethod
+    def from_pyg(cls, dataset: Iterable[Data], attributes: Mapping[str, Any] | None = None) -> GraphStore:
+        """Make a store from a PyG dataset, or any iterable of `Data` with `y`; see `fsgc.data.pyg`."""
+        from fsgc.data.pyg import graphs_from_pyg
+
+        return graphs_from_pyg(dataset, attributes)
+
+    @classmethod
+    def load(cls, path: Path | str) -> GraphStore:
+        """Read a store; `StoreError` if it is missing, damaged or inconsistent."""
+        arrays, attributes = read_arrays(Path(path), KIND, _ARRAYS)
+        try:
+            return cls(**arrays, attributes=attributes)
+        except DataFormatError as error:
+            raise StoreError(f"{path} is inconsistent ({error}); delete it and build it again") from error
+
+    def save(self, path: Path | str) -> None:
+        """Write the store as a Zarr group, whole or not at all."""
+        attributes = {**self.attributes, "kind": KIND, "version": VERSION}
+        write_arrays(Path(path), {name: getattr(self, name) for name in _ARRAYS}, attributes)
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+    @property
+    def num_nodes(self) -> npt.NDArray[np.int64]:
+        """Nodes of each graph, `[G]`."""
+        return np.diff(self.node_ptr)
+
+    @property
+    def num_edges(self) -> npt.NDArray[np.int64]:
+        """Undirected edges of each graph, `[G]`."""
+        return np.diff(self.edge_ptr) // 2
+
+    @property
+    def degree(self) -> npt.NDArray[np.int64]:
+        """Degree of every node, `[V]`."""
+        first = np.repeat(self.node_ptr[:-1], np.diff(self.edge_ptr))
+        return np.bincount(self.edge_index[1] + first, minlength=int(self.node_ptr[-1]))
+
+    @property
+    def classes(self) -> npt.NDArray[np.int32]:
+        """The distinct class ids, ascending."""
+        return np.unique(self.y)
+
+    def select(self, graphs: Sequence[int] | IntArray) -> GraphStore:
+        """The store of the given graphs, in that order; a graph may come more than once."""
+        index = np.asarray(graphs, dtype=np.int64)
+        nodes = _ranges(self.node_ptr, index)
+        edges = _ranges(self.edge_ptr, index)
+        return replace(
+            self,
+            node_ptr=_pointer(self.num_nodes[index]),
+            edge_ptr=_pointer(np.diff(self.edge_ptr)[index]),
+            edge_index=self.edge_index[:, edges],
+            node_label=self.node_label[nodes],
+            node_attr=self.node_attr[nodes],
+            y=self.y[index],
+        )
+
+    def to_data(self, graph: int, x: Tensor | None = None) -> Data:
+        """Graph `graph` as a PyG `Data`; `x` is a feature matrix `[V, F]` over all nodes of the store."""
+        from fsgc.data.pyg import data_of
+
+        return data_of(self, graph, x)
+
+    def to_batch(self, graphs: Sequence[int] | IntArray, x: Tensor | None = None) -> Batch:
+        """The given graphs as one PyG `Batch`, by index arithmetic; `x` as in `to_data`."""
+        from fsgc.data.pyg import batch_of
+
+        return batch_of(self, np.asarray(graphs, dtype=np.int64), x)
+
+
+def _pointer(sizes: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    return np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
+
+
+def _ranges(pointer: npt.NDArray[np.int64], index: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """The rows `pointer[i]:pointer[i+1]` of every `i` in `index`, concatenated."""
+    sizes = np.diff(pointer)[index]
+    return np.arange(int(sizes.sum())) + np.repeat(pointer[index] - _pointer(sizes)[:-1], sizes)
+
+
+def _check(store: GraphStore) -> None:
+    """Refuse arrays that are not graphs; the first offending graph is named."""
+    graphs, nodes, edges = len(store.y), len(store.node_label), store.edge_index.shape[1]
+    if not (len(store.node_ptr) == len(store.edge_ptr) == graphs + 1):
+        raise DataFormatError(f"{graphs} classes, but pointers for {len(store.node_ptr) - 1} graphs")
+    for pointer, total, what in ((store.node_ptr, nodes, "nodes"), (store.edge_ptr, edges, "edges")):
+        if pointer[0] != 0 or pointer[-1] != total or (np.diff(pointer) < 0).any():
+            raise DataFormatError(f"the pointers of {what} do not cover the {total} rows")
+    if len(store.node_attr) != nodes:
+        raise DataFormatError(f"{nodes} nodes, but attributes for {len(store.node_attr)}")
+    empty = np.flatnonzero(store.num_nodes == 0)
+    if len(empty):
+        raise DataFormatError("the graph has no nodes", graph=int(empty[0]))
+    unfit = np.flatnonzero(~np.isfinite(store.node_attr).all(axis=1))
+    if len(unfit):
+        graph = int(np.searchsorted(store.node_ptr, unfit[0], side="right")) - 1
+        node = int(unfit[0] - store.node_ptr[graph])
+        raise DataFormatError(f"node {node} has an attribute that is not a finite number", graph=graph)
+    size = np.repeat(store.num_nodes, np.diff(store.edge_ptr))
+    outside = np.flatnonzero(((store.edge_index < 0) | (store.edge_index >= size)).any(axis=0))
+    if len(outside):
+        graph = int(np.searchsorted(store.edge_ptr, outside[0], side="right")) - 1
+        raise DataFormatError(f"an edge names a node outside 0..{size[outside[0]] - 1}", graph=graph)
