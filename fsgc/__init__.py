@@ -1,4 +1,52 @@
 """Few-shot graph classification: datasets, episodes and methods that can be compared.
 
-The names below are loaded on first use, so that `import fsgc.<module>` pulls in nothing it does not need.
+The names of `__all__` are loaded on first use, so that `import fsgc.<module>` pulls in nothing it does not need.
 """
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from fsgc.api import load_episodes, load_graphs, load_split, read_graphs
+    from fsgc.data.graph_store import GraphStore
+    from fsgc.data.splits import Split
+    from fsgc.episodes.batches import EpisodeBatch, Episodes
+    from fsgc.episodes.store import EpisodeSettings, EpisodeStore
+
+__all__ = [
+    "EpisodeBatch",
+    "EpisodeSettings",
+    "EpisodeStore",
+    "Episodes",
+    "GraphStore",
+    "Split",
+    "load_episodes",
+    "load_graphs",
+    "load_split",
+    "read_graphs",
+]
+
+_HOME = {
+    "EpisodeBatch": "fsgc.episodes.batches",
+    "EpisodeSettings": "fsgc.episodes.store",
+    "EpisodeStore": "fsgc.episodes.store",
+    "Episodes": "fsgc.episodes.batches",
+    "GraphStore": "fsgc.data.graph_store",
+    "Split": "fsgc.data.splits",
+    "load_episodes": "fsgc.api",
+    "load_graphs": "fsgc.api",
+    "load_split": "fsgc.api",
+    "read_graphs": "fsgc.api",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'fsgc' has no attribute {name!r}")
+    return getattr(importlib.import_module(_HOME[name]), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -44,7 +44,12 @@ class DataFormatError(FsgcError):
     """
 
     def __init__(
-        self, message: str, *, file: str | Path | None = None, line: int | None = None, graph: int | None = None
+        self,
+        message: str,
+        *,
+        file: str | Path | None = None,
+        line: int | None = None,
+        graph: int | None = None,
     ) -> None:
         where = [str(file)] if file is not None else []
         if line is not None:

@@ -1,0 +1,45 @@
+"""The command line: `fsgc …`."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from typing import Any
+
+import click
+
+from fsgc.commands.build import build
+from fsgc.commands.datasets import datasets
+from fsgc.commands.results import results
+from fsgc.errors import FsgcError
+
+
+class FriendlyGroup(click.Group):
+    """A group whose commands show our own errors as one sentence instead of a traceback."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command."""
+        try:
+            return super().invoke(ctx)
+        except FsgcError as error:
+            raise click.ClickException(str(error)) from error
+
+
+@click.group(cls=FriendlyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="fsgc")
+def main() -> None:
+    r"""Few-shot graph classification: datasets, fixed episodes, comparable methods.
+
+    \b
+    fsgc datasets                  what there is, and what is stored here
+    fsgc datasets show coil_del    all about one dataset
+    fsgc build coil_del -k 5       download, store and draw episodes without DVC
+    dvc repro                      the experiment of params.yaml, every step cached
+    """
+    logging.captureWarnings(True)
+    logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
+
+
+main.add_command(datasets)
+main.add_command(build)
+main.add_command(results)

@@ -1,0 +1,120 @@
+"""`fsgc datasets`: what datasets there are and what is stored here."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+
+import click
+
+from fsgc.commands.console import print_table
+from fsgc.data.catalog import Dataset, load_catalog
+from fsgc.data.catalog import dataset as catalog_entry
+from fsgc.workspace import Workspace
+
+COLUMNS = [
+    "key",
+    "title",
+    "graphs",
+    "classes",
+    "nodes",
+    "edges",
+    "way",
+    "base/val/novel",
+    "features",
+    "stored",
+]
+
+
+def stored_parts(key: str, workspace: Workspace) -> list[str]:
+    """What of a dataset is stored here, e.g. `["raw", "graphs", "5-shot"]`."""
+    parts = [name for name in ("raw", "graphs") if getattr(workspace, name)(key).exists()]
+    shots = {path.name.removeprefix(f"{key}-").split("shot-")[0] for path in workspace.episode_stores(key)}
+    return parts + [f"{count}-shot" for count in sorted(shots, key=int)]
+
+
+def _classes(entry: Dataset) -> str:
+    validation = str(len(entry.validation)) if entry.validation else "held out"
+    return f"{len(entry.base)}/{validation}/{len(entry.novel)}"
+
+
+def _row(entry: Dataset, workspace: Workspace) -> list[str]:
+    figures = entry.statistics
+    return [
+        entry.key,
+        entry.title,
+        str(figures.graphs),
+        str(figures.classes),
+        f"{figures.nodes:.2f}",
+        f"{figures.edges:.2f}",
+        str(entry.way),
+        _classes(entry),
+        " ".join(entry.features),
+        ", ".join(stored_parts(entry.key, workspace)) or "-",
+    ]
+
+
+def _as_json(entry: Dataset, workspace: Workspace) -> dict[str, object]:
+    return {**asdict(entry), "stored": stored_parts(entry.key, workspace)}
+
+
+@click.group(invoke_without_command=True)
+@click.option("--json", "as_json", is_flag=True, help="Print the catalog as JSON.")
+@click.pass_context
+def datasets(context: click.Context, as_json: bool) -> None:
+    """List the datasets: size, protocol, features, and what is stored here.
+
+    Averages count every undirected edge once. Variants are other editions of a dataset of the benchmark.
+    """
+    if context.invoked_subcommand:
+        return
+    workspace, catalog = Workspace.find(), load_catalog()
+    if as_json:
+        click.echo(json.dumps([_as_json(entry, workspace) for entry in catalog.values()], indent=2))
+        return
+    right = ("graphs", "classes", "nodes", "edges", "way")
+    main = [_row(entry, workspace) for entry in catalog.values() if not entry.variant_of]
+    variants = [_row(entry, workspace) for entry in catalog.values() if entry.variant_of]
+    print_table("Datasets", COLUMNS, main, right)
+    click.echo()
+    print_table("Variants", COLUMNS, variants, right)
+    click.echo(f"\nStored below {workspace.root}. All about one: fsgc datasets show KEY")
+
+
+@datasets.command()
+@click.argument("key")
+@click.option("--json", "as_json", is_flag=True, help="Print the entry as JSON.")
+def show(key: str, as_json: bool) -> None:
+    """Tell all about the dataset KEY: classes, files and checksums, citation, terms, where it is stored."""
+    entry, workspace = catalog_entry(key), Workspace.find()
+    if as_json:
+        click.echo(json.dumps(_as_json(entry, workspace), indent=2))
+        return
+    figures = entry.statistics
+    validation = " ".join(map(str, entry.validation)) or "held-out graphs of the base classes"
+    lines = [
+        ("title", entry.title),
+        ("about", entry.about),
+        ("graphs", f"{figures.graphs}, {figures.nodes:.2f} nodes and {figures.edges:.2f} edges on average"),
+        ("classes", str(figures.classes)),
+        ("way", str(entry.way)),
+        ("base", " ".join(map(str, entry.base))),
+        ("validation", validation),
+        ("novel", " ".join(map(str, entry.novel))),
+        ("features", " ".join(entry.features)),
+        ("node labels", entry.node_labels),
+        ("reader", " ".join([entry.reader, *(f"{name}={value}" for name, value in entry.options.items())])),
+        ("citation", entry.citation),
+        ("terms", entry.terms),
+    ]
+    if entry.variant_of:
+        lines.append(("variant of", entry.variant_of))
+    for file in entry.files:
+        lines += [("file", f"{file.name} ({file.size} bytes{' at most' if file.members else ''})")]
+        lines += [("  from", url) for url in file.urls]
+        lines += [("  sha256", f"{file.sha256 or 'of the members:'}")]
+        lines += [("  member", f"{member.sha256}  {member.name} ({member.size} bytes)") for member in file.members]
+    for path in (workspace.raw(key), workspace.graphs(key), *workspace.episode_stores(key)):
+        lines.append(("stored" if path.exists() else "not stored", str(path)))
+    for name, value in lines:
+        click.echo(f"{name:12} {value}")

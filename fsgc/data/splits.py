@@ -1,0 +1,127 @@
+"""Which classes, and which graphs of them, serve training, validation and test."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from fsgc.data.catalog import Dataset
+from fsgc.errors import SettingsError, StoreError
+from fsgc.files import replacing
+from fsgc.random import generator
+
+Part = Literal["train", "val", "test"]
+PARTS: tuple[Part, ...] = ("train", "val", "test")
+KIND = "fsgc.split"
+VERSION = 1
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """The split of one dataset under one seed.
+
+    Attributes:
+        dataset: key of the dataset.
+        seed: what the held-out graphs were drawn with.
+        base: classes to train on.
+        validation: classes to validate on; empty where graphs of base classes are held out instead.
+        novel: classes to test on.
+        held_out: int64, ascending: the graphs of base classes kept from training for validation.
+        graphs: how many graphs the dataset has.
+    """
+
+    dataset: str
+    seed: int
+    base: tuple[int, ...]
+    validation: tuple[int, ...]
+    novel: tuple[int, ...]
+    held_out: npt.NDArray[np.int64]
+    graphs: int
+
+    def pools(self, y: npt.NDArray[np.integer[Any]], part: Part) -> dict[int, npt.NDArray[np.int64]]:
+        """Class -> its graphs that `part` may use, ascending, given the classes `y` of all graphs."""
+        if len(y) != self.graphs:
+            raise StoreError(f"the split of {self.dataset!r} is for {self.graphs} graphs, but there are {len(y)}")
+        is_held_out = np.zeros(len(y), dtype=bool)
+        is_held_out[self.held_out] = True
+        classes = {"train": self.base, "val": self.validation or self.base, "test": self.novel}[part]
+        usable = is_held_out if part == "val" and not self.validation else ~is_held_out
+        return {c: np.flatnonzero((y == c) & usable) for c in classes}
+
+    def check(self, y: npt.NDArray[np.integer[Any]]) -> None:
+        """Refuse a split whose parts overlap, or that leaves a graph out or a class empty."""
+        used = np.zeros(len(y), dtype=np.int64)
+        for part in PARTS:
+            for c, graphs in self.pools(y, part).items():
+                if len(graphs) == 0:
+                    raise StoreError(f"the split of {self.dataset!r} leaves no {part} graphs in class {c}")
+                used[graphs] += 1
+        if (used != 1).any():
+            graph = int(np.flatnonzero(used != 1)[0])
+            raise StoreError(
+                f"graph {graph} of {self.dataset!r} (class {y[graph]}) is in {used[graph]} parts of the split"
+            )
+
+    def save(self, path: Path) -> None:
+        """Write the split as JSON."""
+        content = {
+            "kind": KIND,
+            "version": VERSION,
+            "dataset": self.dataset,
+            "seed": self.seed,
+            "graphs": self.graphs,
+            "base": list(self.base),
+            "validation": list(self.validation),
+            "novel": list(self.novel),
+            "held_out": self.held_out.tolist(),
+        }
+        with replacing(path) as partial:
+            partial.write_text(json.dumps(content) + "\n", encoding="utf-8")
+
+    @classmethod
+    def load(cls, path: Path) -> Split:
+        """Read a split written by `save`."""
+        try:
+            content = json.loads(path.read_text(encoding="utf-8"))
+            if content.pop("kind") != KIND or content.pop("version") != VERSION:
+                raise StoreError(f"{path} is not a split of this version of fsgc; delete it and make it again")
+            for name in ("base", "validation", "novel"):
+                content[name] = tuple(content[name])
+            content["held_out"] = np.asarray(content["held_out"], dtype=np.int64)
+            return cls(**content)
+        except FileNotFoundError:
+            raise StoreError(f"{path} does not exist; run 'dvc repro', or make it with 'fsgc build'") from None
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise StoreError(f"{path} is damaged ({error!r}); delete it and make it again") from error
+
+
+def make_split(dataset: Dataset, y: npt.NDArray[np.integer[Any]], seed: int = 0, held_out_share: float = 0.2) -> Split:
+    """Split a dataset as table 5 of the paper does.
+
+    Where the catalog names no validation classes, `held_out_share` of the graphs of each base class, rounded, are drawn
+    for validation; which ones depends on the dataset, the class and `seed` only.
+    """
+    if not 0 < held_out_share < 1:
+        raise SettingsError(f"split.held_out_share: {held_out_share} is not between 0 and 1")
+    held_out: list[npt.NDArray[np.int64]] = [np.zeros(0, dtype=np.int64)]
+    if not dataset.validation:
+        for c in dataset.base:
+            graphs = np.flatnonzero(y == c)
+            draw = generator("split", dataset.key, c, seed).permutation(len(graphs))
+            held_out.append(graphs[draw[: round(held_out_share * len(graphs))]])
+    split = Split(
+        dataset=dataset.key,
+        seed=seed,
+        base=dataset.base,
+        validation=dataset.validation,
+        novel=dataset.novel,
+        held_out=np.sort(np.concatenate(held_out)),
+        graphs=len(y),
+    )
+    split.check(y)
+    return split

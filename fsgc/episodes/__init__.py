@@ -1,0 +1,1 @@
+"""Episodes: drawn once, stored as graph indices, met by every method alike."""

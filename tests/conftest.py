@@ -1,0 +1,33 @@
+"""Shared fixtures."""
+
+from __future__ import annotations
+
+import os
+import zipfile
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+# Determinism over exploration: CI fails only for what a change broke.
+settings.register_profile("fsgc", derandomize=True, deadline=None, max_examples=50)
+settings.load_profile("fsgc")
+
+
+@pytest.fixture(scope="session")
+def mirror() -> Path:
+    """The directory of real raw files; the test is skipped, and listed as skipped, where there is none."""
+    value = os.environ.get("FSGC_MIRROR", "")
+    if not value or not Path(value).is_dir():
+        pytest.skip("real data: set FSGC_MIRROR to a directory with the raw files to run this test")
+    return Path(value)
+
+
+@pytest.fixture(scope="session")
+def coil_del(mirror: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A directory with the raw TU files of COIL-DEL."""
+    directory = tmp_path_factory.mktemp("coil_del")
+    with zipfile.ZipFile(mirror / "tu" / "COIL-DEL.zip") as archive:
+        for member in archive.infolist():
+            (directory / Path(member.filename).name).write_bytes(archive.read(member))
+    return directory

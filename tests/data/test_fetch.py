@@ -1,0 +1,399 @@
+from __future__ import annotations
+
+import errno
+import hashlib
+import io
+import os
+import random
+import signal
+import subprocess
+import sys
+import termios
+import threading
+import time
+import zipfile
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from fsgc.data.catalog import Member, RawFile
+from fsgc.data.fetch import Patience, fetch, partial_path
+from fsgc.errors import ChecksumError, DownloadError, SettingsError
+
+CONTENT = random.Random(0).randbytes(300_000)
+HALF = len(CONTENT) // 2
+QUICK = Patience(attempts=3, pause=0.0, timeout=(5.0, 5.0))
+Route = Callable[["Handler"], None]
+
+
+class Server(ThreadingHTTPServer):
+    """Answers a path by its routes, the last one again and again; notes the Range header of every request."""
+
+    daemon_threads = True
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.routes: dict[str, list[Route]] = {}
+        self.ranges: list[str | None] = []
+
+    def url(self, path: str, *routes: Route) -> str:
+        self.routes[path] = list(routes) or [status(404)]
+        return f"http://127.0.0.1:{self.server_port}{path}"
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """Say nothing: clients here hang up on purpose."""
+
+
+class Handler(BaseHTTPRequestHandler):
+    server: Server
+
+    def do_GET(self) -> None:
+        self.server.ranges.append(self.headers["Range"])
+        routes = self.server.routes[self.path]
+        (routes.pop(0) if len(routes) > 1 else routes[0])(self)
+
+    def start(self, code: int, length: int | None, **headers: str) -> None:
+        self.send_response(code)
+        for name, value in headers.items():
+            self.send_header(name.replace("_", "-"), value)
+        if length is not None:
+            self.send_header("Content-Length", str(length))
+        self.end_headers()
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+        """Keep the test's output clean."""
+
+
+def status(code: int, **headers: str) -> Route:
+    return lambda handler: handler.start(code, 0, **headers)
+
+
+def body(content: bytes, sent: int | None = None, length: bool = True) -> Route:
+    """The whole content, whatever is asked for; cut off after `sent` bytes."""
+
+    def route(handler: Handler) -> None:
+        handler.start(200, len(content) if length else None)
+        handler.wfile.write(content[:sent])
+
+    return route
+
+
+def ranged(content: bytes) -> Route:
+    """The part of the content that is asked for."""
+
+    def route(handler: Handler) -> None:
+        wanted = handler.headers["Range"]
+        if wanted is None:
+            return body(content)(handler)
+        start, size = int(wanted.removeprefix("bytes=").removesuffix("-")), len(content)
+        if start >= size:
+            return status(416, Content_Range=f"bytes */{size}")(handler)
+        handler.start(206, size - start, Content_Range=f"bytes {start}-{size - 1}/{size}")
+        handler.wfile.write(content[start:])
+        return None
+
+    return route
+
+
+def forever(handler: Handler) -> None:
+    handler.start(200, None)
+    for _ in range(1000):  # 65 MB: for ever to a client that should stop at 0.3, no full disk if it does not
+        handler.wfile.write(bytes(1 << 16))
+
+
+def raw_file(*urls: str, content: bytes = CONTENT) -> RawFile:
+    return RawFile("a.txt", "some where/a.txt", urls, len(content), hashlib.sha256(content).hexdigest())
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    with Server() as running:
+        thread = threading.Thread(target=running.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        yield running
+        running.shutdown()
+        thread.join()
+
+
+@pytest.fixture(autouse=True)
+def _environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("FSGC_MIRROR", raising=False)
+    for name in ("NO_PROXY", "no_proxy"):
+        monkeypatch.setenv(name, "127.0.0.1")
+
+
+@pytest.fixture
+def out(tmp_path: Path) -> Path:
+    directory = tmp_path / "out"
+    directory.mkdir()
+    return directory
+
+
+@pytest.fixture
+def partials(tmp_path: Path) -> Path:
+    return tmp_path / "partials"
+
+
+def leave_partial(file: RawFile, partials: Path, content: bytes) -> Path:
+    partial = partial_path(file, file.urls[0], partials)
+    partial.parent.mkdir()
+    partial.write_bytes(content)
+    return partial
+
+
+def command(file: RawFile, out: Path, partials: Path) -> list[str]:
+    """Fetches `file` in a process of its own."""
+    imports = "from pathlib import PosixPath; from fsgc.data.catalog import RawFile; from fsgc.data.fetch import *"
+    return [sys.executable, "-c", f"{imports}; fetch({file!r}, {out!r}, {partials!r})"]
+
+
+def assert_fetched(out: Path, partials: Path) -> None:
+    assert {path.name: path.read_bytes() for path in out.iterdir()} == {"a.txt": CONTENT}
+    assert list(partials.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("routes", "ranges"),
+    [
+        ([ranged(CONTENT)], [None]),
+        ([body(CONTENT, length=False)], [None]),
+        ([status(503), status(503), body(CONTENT)], [None] * 3),
+        ([status(429, Retry_After="0"), body(CONTENT)], [None] * 2),
+        ([body(CONTENT, 131072), ranged(CONTENT)], [None, "bytes=131072-"]),
+        ([body(CONTENT, 131072, length=False), ranged(CONTENT)], [None, "bytes=131072-"]),
+        ([body(CONTENT, 131072), body(CONTENT)], [None, "bytes=131072-"]),
+        (
+            [body(CONTENT, 131072), status(206, Content_Range="bytes 7-9/10"), body(CONTENT)],
+            [None, "bytes=131072-", None],
+        ),
+    ],
+    ids=["plain", "no length", "503 twice", "429", "cut", "cut, no length", "cut, no ranges", "wrong range"],
+)
+def test_fetch(server: Server, out: Path, partials: Path, routes: list[Route], ranges: list[str | None]) -> None:
+    fetch(raw_file(server.url("/a", *routes)), out, partials, QUICK)
+    assert_fetched(out, partials)
+    assert server.ranges == ranges
+
+
+@pytest.mark.parametrize(
+    ("left", "routes", "ranges"),
+    [
+        (CONTENT[:HALF], [ranged(CONTENT)], [f"bytes={HALF}-"]),
+        (CONTENT[:HALF], [body(CONTENT)], [f"bytes={HALF}-"]),
+        (CONTENT[:HALF], [status(416), body(CONTENT)], [f"bytes={HALF}-", None]),
+        (CONTENT, [status(404)], []),
+        (CONTENT + b"!", [ranged(CONTENT)], [None]),
+        (bytes(HALF), [ranged(CONTENT)], [f"bytes={HALF}-", None]),
+        (bytes(len(CONTENT)), [ranged(CONTENT)], [None]),
+    ],
+    ids=["ranges", "no ranges", "416", "complete", "too long", "other edition", "other edition, complete"],
+)
+def test_a_partial_file_is_resumed(
+    server: Server, out: Path, partials: Path, left: bytes, routes: list[Route], ranges: list[str | None]
+) -> None:
+    file = raw_file(server.url("/a", *routes))
+    leave_partial(file, partials, left)
+    fetch(file, out, partials, QUICK)
+    assert_fetched(out, partials)
+    assert server.ranges == ranges
+
+
+def test_a_killed_download_is_resumed_by_the_next_process(server: Server, out: Path, partials: Path) -> None:
+    hang = threading.Event()
+
+    def half_then_hang(handler: Handler) -> None:
+        body(CONTENT, HALF)(handler)
+        hang.wait(20)
+
+    file = raw_file(server.url("/a", half_then_hang, ranged(CONTENT)))
+    partial = partial_path(file, file.urls[0], partials)
+    process = subprocess.Popen(command(file, out, partials))
+    deadline = time.monotonic() + 20
+    while not (partial.exists() and partial.stat().st_size) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    process.send_signal(signal.SIGKILL)
+    assert process.wait() == -signal.SIGKILL
+    hang.set()
+    kept = partial.stat().st_size
+    assert 0 < kept <= HALF
+    assert list(out.iterdir()) == []
+    fetch(file, out, partials, QUICK)
+    assert server.ranges == [None, f"bytes={kept}-"]
+    assert_fetched(out, partials)
+
+
+def test_transient_failures_leave_the_partial_file(
+    server: Server, out: Path, partials: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pauses: list[float] = []
+    monkeypatch.setattr(time, "sleep", pauses.append)
+    routes = body(CONTENT, 131072), status(503, Retry_After="7"), status(503, Retry_After="9999"), status(500)
+    file = raw_file(server.url("/a", *routes))
+    with pytest.raises(DownloadError, match=r"500 Internal Server Error \(gave up after 4 attempts"):
+        fetch(file, out, partials)
+    assert pauses == [1.0, 7.0, 30.0]
+    assert partial_path(file, file.urls[0], partials).read_bytes() == CONTENT[:131072]
+    assert list(out.iterdir()) == []
+
+
+def test_404_is_not_tried_again(server: Server, out: Path, partials: Path) -> None:
+    with pytest.raises(DownloadError, match="404 Not Found"):
+        fetch(raw_file(server.url("/a", status(404))), out, partials, QUICK)
+    assert len(server.ranges) == 1
+
+
+@pytest.mark.parametrize("route", [forever, body(CONTENT + bytes(10_000_000))])
+def test_what_is_too_long_is_cut_off(server: Server, out: Path, partials: Path, route: Route) -> None:
+    with pytest.raises(ChecksumError, match="expected 300000 bytes, the server sends more"):
+        fetch(raw_file(server.url("/a", route)), out, partials, QUICK)
+    assert list(out.iterdir()) == list(partials.iterdir()) == []
+    assert len(server.ranges) == 1
+
+
+@pytest.mark.parametrize("wrong", [bytes(len(CONTENT)), CONTENT[:-1], b"<html>Please log in</html>"])
+def test_wrong_bytes_are_not_kept(server: Server, out: Path, partials: Path, wrong: bytes) -> None:
+    file = raw_file(server.url("/a", body(wrong)))
+    with pytest.raises(ChecksumError) as caught:
+        fetch(file, out, partials, QUICK)
+    found = (file.sha256, hashlib.sha256(wrong).hexdigest()) if len(wrong) == file.size else ("300000", str(len(wrong)))
+    assert all(value in str(caught.value) for value in found)
+    assert list(out.iterdir()) == list(partials.iterdir()) == []
+
+
+def test_the_next_address_is_tried(server: Server, out: Path, partials: Path, caplog: pytest.LogCaptureFixture) -> None:
+    wrong, gone = server.url("/wrong", body(bytes(9))), server.url("/gone", status(410))
+    flaky = server.url("/flaky", body(CONTENT, 131072))
+    fetch(raw_file(wrong, gone, flaky, server.url("/a", ranged(CONTENT))), out, partials, QUICK)
+    assert_fetched(out, partials)
+    assert [wrong in caplog.text, gone in caplog.text, flaky in caplog.text] == [True] * 3
+    assert [value for value in server.ranges if value] == ["bytes=131072-"] * 2  # of /flaky; sources do not mix
+
+
+def test_the_error_lists_every_address(server: Server, out: Path, partials: Path) -> None:
+    file = raw_file(server.url("/wrong", body(bytes(9))), server.url("/gone"))
+    with pytest.raises(ChecksumError) as caught:
+        fetch(file, out, partials, QUICK)
+    assert str(caught.value).splitlines()[:3] == [
+        "a.txt could not be obtained. Tried:",
+        f"  {file.urls[0]}: a.txt: expected 300000 bytes, found 9",
+        f"  {file.urls[1]}: the server answered 404 Not Found",
+    ]
+
+
+def test_off_line(out: Path, partials: Path) -> None:
+    with Server() as closed:
+        url = closed.url("/a")
+    with pytest.raises(DownloadError) as caught:
+        fetch(raw_file(url, "https://"), out, partials, QUICK)
+    assert type(caught.value) is DownloadError
+    message = str(caught.value)
+    assert f"a.txt could not be obtained. Tried:\n  {url}: [Errno {errno.ECONNREFUSED}] Connection refused" in message
+    assert "(gave up after 3 attempts)\n  https://: Invalid URL" in message
+    assert "Set the environment variable FSGC_MIRROR to a directory or an http(s) address" in message
+    assert "some where/a.txt" in message
+
+
+@pytest.mark.parametrize("slash", ["", "/"])
+def test_a_mirror_address_comes_first(
+    server: Server, out: Path, partials: Path, monkeypatch: pytest.MonkeyPatch, slash: str
+) -> None:
+    monkeypatch.setenv("FSGC_MIRROR", server.url("/base" + slash))
+    server.url("/base/some%20where/a.txt", ranged(CONTENT))
+    fetch(raw_file(server.url("/public")), out, partials, QUICK)
+    assert_fetched(out, partials)
+    assert len(server.ranges) == 1
+
+
+def test_a_mirror_directory_comes_first(
+    tmp_path: Path, out: Path, partials: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = tmp_path / "mirror" / "some where" / "a.txt"
+    source.parent.mkdir(parents=True)
+    source.write_bytes(CONTENT)
+    monkeypatch.setenv("FSGC_MIRROR", str(tmp_path / "mirror"))
+    fetch(raw_file(), out, partials, QUICK)
+    assert (out / "a.txt").read_bytes() == source.read_bytes() == CONTENT
+    assert not partials.exists()
+
+
+def test_a_mirror_without_the_file_or_with_another(
+    server: Server, tmp_path: Path, out: Path, partials: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FSGC_MIRROR", str(tmp_path))
+    source = tmp_path / "some where" / "a.txt"
+    with pytest.raises(DownloadError, match="No such file") as missing:
+        fetch(raw_file(server.url("/gone")), out, partials, QUICK)
+    assert f"  {source}: " in str(missing.value)
+    assert "/gone: the server answered 404" in str(missing.value)
+    source.parent.mkdir()
+    source.write_bytes(bytes(len(CONTENT)))
+    with pytest.raises(ChecksumError, match="expected SHA-256"):
+        fetch(raw_file(server.url("/gone")), out, partials, QUICK)
+    assert source.exists()
+    fetch(raw_file(server.url("/a", body(CONTENT))), out, partials, QUICK)
+    assert_fetched(out, partials)
+
+
+@pytest.mark.parametrize("value", ["/no/such/directory", "ftp://example.org/data"])
+def test_a_mirror_that_is_neither(out: Path, partials: Path, monkeypatch: pytest.MonkeyPatch, value: str) -> None:
+    monkeypatch.setenv("FSGC_MIRROR", value)
+    with pytest.raises(SettingsError, match=f"FSGC_MIRROR is '{value}'"):
+        fetch(raw_file("http://127.0.0.1:9/a"), out, partials, QUICK)
+
+
+def test_the_password_of_a_mirror_is_not_shown(
+    server: Server, out: Path, partials: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FSGC_MIRROR", server.url("/base").replace("//", "//me:secret@"))
+    with pytest.raises(DownloadError, match=r"http://127\.0\.0\.1:\d+/base/some%20where/a\.txt: ") as caught:
+        fetch(raw_file(), out, partials, QUICK)
+    assert "secret" not in str(caught.value)
+
+
+def zip_file(*urls: str) -> tuple[RawFile, bytes]:
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w") as archive:
+        archive.writestr("X//a.txt", CONTENT)
+        archive.writestr("X//other.txt", b"not asked for")
+    content = stream.getvalue()
+    members = (Member("a.txt", len(CONTENT), hashlib.sha256(CONTENT).hexdigest()),)
+    return RawFile("x.zip", "tu/x.zip", urls, len(content) + 1000, members=members), content
+
+
+@pytest.mark.parametrize("left", [0, HALF, None], ids=["nothing", "half", "all"])
+def test_a_zip_leaves_its_members(server: Server, out: Path, partials: Path, left: int | None) -> None:
+    url = server.url("/x")
+    file, content = zip_file(url)
+    server.url("/x", ranged(content))
+    if left != 0:
+        leave_partial(file, partials, content[:left])
+    fetch(file, out, partials, QUICK)
+    assert_fetched(out, partials)
+    assert server.ranges == [None if left == 0 else f"bytes={left or len(content)}-"]
+
+
+@pytest.mark.parametrize("route", [forever, body(CONTENT)], ids=["too long", "not a zip"])
+def test_a_zip_that_is_none(server: Server, out: Path, partials: Path, route: Route) -> None:
+    with pytest.raises(ChecksumError, match=r"at most \d+ bytes, the server sends more|expected a zip archive"):
+        fetch(zip_file(server.url("/x", route))[0], out, partials, QUICK)
+    assert list(out.iterdir()) == list(partials.iterdir()) == []
+
+
+def test_no_bar_where_standard_error_is_no_terminal(
+    server: Server, out: Path, partials: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    fetch(raw_file(server.url("/a", ranged(CONTENT))), out, partials, QUICK)
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_bar_on_a_terminal(server: Server, out: Path, partials: Path) -> None:
+    file = raw_file(server.url("/a", ranged(CONTENT)))
+    terminal, child = os.openpty()
+    termios.tcsetwinsize(child, (24, 80))
+    subprocess.run(command(file, out, partials), stderr=child, check=True)
+    os.close(child)
+    shown = os.read(terminal, 10_000).decode()
+    os.close(terminal)
+    assert "a.txt: 100%" in shown
