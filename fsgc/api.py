@@ -79,7 +79,10 @@ def read_graphs(reader: str, directory: str | Path, **options: Any) -> GraphStor
         directory: where the files are.
         options: of the reader: `prefix="ENZYMES"` for `tu` and `as_maml`, `file="ENZYMES.txt"` for `gsm`.
     """
-    for name, function in READERS.items():
-        if name == reader:
-            return function(Path(directory), options)
-    raise SettingsError(f"unknown reader {reader!r}; choose from {', '.join(READERS)}")
+    function = {str(name): known for name, known in READERS.items()}.get(reader)
+    if function is None:
+        raise SettingsError(f"unknown reader {reader!r}; choose from {', '.join(READERS)}")
+    try:
+        return function(Path(directory), options)
+    except KeyError as error:
+        raise SettingsError(f"the reader {reader!r} needs the option {error}") from error

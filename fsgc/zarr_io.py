@@ -31,7 +31,7 @@ def write_arrays(
         attributes: everything JSON can hold.
         chunk_rows: rows per chunk of the arrays named here; every other array is one chunk, so one file.
     """
-    codec = BloscCodec(cname="zstd", clevel=5, shuffle=BloscShuffle.bitshuffle)
+    codec = BloscCodec(cname="zstd", clevel=1, shuffle=BloscShuffle.bitshuffle)
     with replacing(path) as partial:
         group = zarr.open_group(partial, mode="w", zarr_format=3)
         for name, array in arrays.items():

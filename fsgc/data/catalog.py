@@ -145,6 +145,6 @@ def dataset(key: str) -> Dataset:
     catalog = load_catalog()
     if key not in catalog:
         near = difflib.get_close_matches(key, catalog, n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
+        hint = f"; did you mean {near[0]!r}?" if near else "."
         raise CatalogError(f"unknown dataset {key!r}{hint} The catalog has: {', '.join(catalog)}")
     return catalog[key]

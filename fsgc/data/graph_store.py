@@ -18,8 +18,9 @@ from fsgc.errors import DataFormatError, StoreError
 from fsgc.zarr_io import read_arrays, write_arrays
 
 if TYPE_CHECKING:
-    from torch import Tensor
     from torch_geometric.data import Batch, Data
+
+    from fsgc.data.pyg import Features
 
 IntArray = npt.NDArray[np.integer[Any]]
 KIND = "fsgc.graphs"
@@ -75,15 +76,17 @@ class GraphStore:
         num_nodes = int(node_ptr[-1])
         source, target = source.astype(np.int64, copy=False), target.astype(np.int64, copy=False)
         proper = source != target
-        source, target = source[proper], target[proper]
-        # One integer per directed edge, ordered by (target, source), which also orders edges by graph.
-        key = np.concatenate([target * num_nodes + source, source * num_nodes + target])
-        key.sort()  # sorting and comparing neighbours is many times faster than np.unique, which hashes
+        if not proper.all():
+            source, target = source[proper], target[proper]
+        # One integer per directed edge, ordered by (target, source), which also orders edges by graph. Sorting and
+        # comparing neighbours is many times faster than np.unique, which hashes.
+        bits = num_nodes.bit_length()
+        key = np.concatenate([(target << bits) | source, (source << bits) | target])
+        key.sort()
         key = key[np.concatenate([[True], key[1:] != key[:-1]])] if len(key) else key
-        target, source = np.divmod(key, max(1, num_nodes))
-        graph = np.repeat(np.arange(len(nodes_per_graph)), nodes_per_graph)[target] if len(key) else key
-        edge_ptr = np.searchsorted(graph, np.arange(len(nodes_per_graph) + 1))
-        local = np.stack([source, target]) - node_ptr[graph]
+        target, source = key >> bits, key & ((1 << bits) - 1)
+        edge_ptr = np.searchsorted(target, node_ptr)
+        local = np.stack([source, target]) - np.repeat(node_ptr[:-1], np.diff(edge_ptr))
         label = np.zeros(num_nodes) if node_label is None else node_label
         attr = np.zeros((num_nodes, 0)) if node_attr is None else node_attr
         return cls(
@@ -169,13 +172,13 @@ class GraphStore:
         """The rows of the given graphs' nodes in `node_label`, `node_attr` and any feature matrix, concatenated."""
         return _ranges(self.node_ptr, np.asarray(graphs, dtype=np.int64))
 
-    def to_data(self, graph: int, x: Tensor | None = None) -> Data:
-        """Graph `graph` as a PyG `Data`; `x` is a feature matrix `[V, F]` over all nodes of the store."""
+    def to_data(self, graph: int, x: Features = None) -> Data:
+        """Graph `graph` as a PyG `Data`; `x` are features of all nodes: a matrix `[V, F]` or a `FeatureTable`."""
         from fsgc.data.pyg import data_of
 
         return data_of(self, graph, x)
 
-    def to_batch(self, graphs: Sequence[int] | IntArray, x: Tensor | None = None) -> Batch:
+    def to_batch(self, graphs: Sequence[int] | IntArray, x: Features = None) -> Batch:
         """The given graphs as one PyG `Batch`, by index arithmetic; `x` as in `to_data`."""
         from fsgc.data.pyg import batch_of
 

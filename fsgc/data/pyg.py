@@ -11,43 +11,46 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Batch, Data
 
+from fsgc.data.features import FeatureTable
 from fsgc.data.graph_store import GraphStore
 from fsgc.errors import DataFormatError
 
+Features = Tensor | FeatureTable | None
 
-def _node_rows(store: GraphStore, x: Tensor | None) -> dict[str, Tensor]:
-    """What a node carries: its label, and as `x` the given features or else its attributes, if it has any."""
-    rows = {"node_label": torch.from_numpy(store.node_label).long()}
-    if x is not None:
-        rows["x"] = x
+
+def _node_rows(store: GraphStore, nodes: npt.NDArray[np.int64], x: Features) -> dict[str, Tensor]:
+    """What nodes carry: their labels, and as `x` the given features or else their attributes, if they have any."""
+    rows = {"node_label": torch.from_numpy(store.node_label[nodes]).long()}
+    if isinstance(x, FeatureTable):
+        rows["x"] = torch.from_numpy(x.rows(nodes))
+    elif x is not None:
+        rows["x"] = x[torch.from_numpy(nodes)]
     elif store.node_attr.shape[1]:
-        rows["x"] = torch.from_numpy(store.node_attr)
+        rows["x"] = torch.from_numpy(store.node_attr[nodes])
     return rows
 
 
-def data_of(store: GraphStore, graph: int, x: Tensor | None = None) -> Data:
+def data_of(store: GraphStore, graph: int, x: Features = None) -> Data:
     """Graph `graph` of `store` as a `Data` with `edge_index`, `y`, `node_label` and, if there are features, `x`."""
-    nodes = slice(*store.node_ptr[graph : graph + 2].tolist())
+    nodes = store.rows_of(np.array([graph]))
     edges = slice(*store.edge_ptr[graph : graph + 2].tolist())
     return Data(
         edge_index=torch.from_numpy(store.edge_index[:, edges]).long(),
         y=torch.from_numpy(store.y[graph : graph + 1]).long(),
-        **{name: rows[nodes] for name, rows in _node_rows(store, x).items()},
+        **_node_rows(store, nodes, x),
     )
 
 
-def batch_of(store: GraphStore, graphs: npt.NDArray[np.int64], x: Tensor | None = None) -> Batch:
+def batch_of(store: GraphStore, graphs: npt.NDArray[np.int64], x: Features = None) -> Batch:
     """What `Batch.from_data_list` makes of the `Data` of these graphs, without making them.
 
     All arrays come from the store by index arithmetic. The slices are filled in as well, so that `to_data_list` and
     indexing work.
     """
     part = store.select(graphs)
-    if x is not None:
-        x = x[torch.from_numpy(store.rows_of(graphs))]
+    rows = _node_rows(store, store.rows_of(graphs), x)
     nodes, edges = torch.from_numpy(part.node_ptr), torch.from_numpy(part.edge_ptr)
     offset = nodes[:-1].repeat_interleave(edges.diff())
-    rows = _node_rows(part, x)
     batch = Batch(
         _base_cls=Data,
         edge_index=torch.from_numpy(part.edge_index).long() + offset,

@@ -11,8 +11,7 @@ import polars as pl
 
 from fsgc.errors import DataFormatError
 
-_NEWLINE, _MINUS, _ZERO = ord("\n"), ord("-"), ord("0")
-_SEPARATORS = np.isin(np.arange(256), list(b" \t\r,\n"))
+_NEWLINE, _BLANK, _COMMA, _MINUS, _ZERO = b"\n ,-0"
 _MAX_DIGITS = 18  # what int64 holds for certain
 
 
@@ -68,44 +67,43 @@ def read_integers(file: Path) -> IntegerLines:
     """Read a file of integers separated by blanks or commas; empty lines at its end do not count."""
     data = read_bytes(file).rstrip()
     text = np.frombuffer(data, dtype=np.uint8)
-    newlines = np.flatnonzero(text == _NEWLINE)
-    digit_value = text - np.uint8(_ZERO)  # wraps around for bytes below "0", which then exceed 9 as well
-    is_digit = digit_value < 10
-    in_token = ~_SEPARATORS[text]
-
-    def fail(position: int, message: str) -> DataFormatError:
-        line_index = int(np.searchsorted(newlines, position))
-        start, end = int(position), int(position)
-        while start > 0 and in_token[start - 1]:
-            start -= 1
-        while end < len(text) and in_token[end]:
-            end += 1
-        token = data[start : min(end, start + 40)].decode("utf-8", errors="backslashreplace")
-        return DataFormatError(f"{token!r} {message}", file=file, line=line_index + 1)
-
+    in_token = (text > _BLANK) & (text != _COMMA)
     padded = np.concatenate([[False], in_token, [False]])
     borders = np.flatnonzero(padded[1:] != padded[:-1])
-    starts, ends = borders[0::2], borders[1::2]
-    negative = text[starts] == _MINUS
-    first_digit = starts + negative
-    length = ends - first_digit
-    allowed = is_digit.copy()
-    allowed[starts] |= negative
-    strange = np.flatnonzero(in_token & ~allowed)
-    if len(strange):
-        raise fail(int(strange[0]), "is not an integer")
-    unfit = np.flatnonzero((length < 1) | (length > _MAX_DIGITS))
-    if len(unfit):
-        raise fail(int(starts[unfit[0]]), f"is not an integer of at most {_MAX_DIGITS} digits")
+    starts, ends = np.ascontiguousarray(borders[0::2]), np.ascontiguousarray(borders[1::2])
+    newlines = np.flatnonzero(text == _NEWLINE)
 
-    values = digit_value[ends - 1].astype(np.int64)
-    longer = np.arange(len(starts))
+    digit = text - np.uint8(_ZERO)  # wraps around for bytes below "0", which then exceed 9 as well
+    negative = text[starts] == _MINUS
+    length = ends - starts - negative
+    is_clean = np.count_nonzero(digit < 10) + np.count_nonzero(negative) == np.count_nonzero(in_token)
+    if not is_clean or length.min(initial=1) < 1 or length.max(initial=1) > _MAX_DIGITS:
+        raise _first_misfit(data, starts, ends, file)
+    if not set(np.unique(text[text < _BLANK]).tolist()) <= set(b"\t\n\r"):
+        raise DataFormatError("a control character that is neither tab nor end of line", file=file)
+
+    values = digit[ends - 1].astype(np.int64)
+    longer = np.flatnonzero(length > 1)
     for place in range(1, int(length.max(initial=1))):
-        longer = longer[length[longer] > place]
-        values[longer] += digit_value[ends[longer] - 1 - place] * np.int64(10**place)
+        values[longer] += digit[ends[longer] - 1 - place] * np.int64(10**place)
+        longer = longer[length[longer] > place + 1]
     values[negative] *= -1
     line_start = np.concatenate([[0], newlines + 1, [len(text) + 1]]) if len(text) else np.zeros(1, np.int64)
     return IntegerLines(file, values, np.searchsorted(starts, line_start).astype(np.int64))
+
+
+def _first_misfit(
+    data: bytes, starts: npt.NDArray[np.int64], ends: npt.NDArray[np.int64], file: Path
+) -> DataFormatError:
+    """The error for the first token that is no integer; slow, since it is the last thing to happen."""
+    for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
+        token = data[start:end]
+        digits = token.removeprefix(b"-")
+        if not digits.isdigit() or len(digits) > _MAX_DIGITS:
+            break
+    shown = token[:40].decode("utf-8", errors="backslashreplace")
+    line = data.count(b"\n", 0, start) + 1
+    return DataFormatError(f"{shown!r} is not an integer of at most {_MAX_DIGITS} digits", file=file, line=line)
 
 
 def read_floats(file: Path) -> npt.NDArray[np.float64]:

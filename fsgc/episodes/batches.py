@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Batch
 
-from fsgc.data.features import node_features
+from fsgc.data.features import FeatureTable, node_features
 from fsgc.data.graph_store import GraphStore
 from fsgc.data.splits import Part, Split
 from fsgc.episodes.store import EpisodeStore
@@ -55,7 +55,7 @@ class Episodes:
         graphs: all graphs of the dataset.
         split: which classes and graphs serve what.
         store: the episodes as graph indices.
-        feature_names: the node features of `x`.
+        feature_names: what `features` are made of.
     """
 
     graphs: GraphStore
@@ -74,9 +74,9 @@ class Episodes:
         return self.store.shots
 
     @cached_property
-    def x(self) -> Tensor:
-        """The node features of all graphs, float32 `[V, F]`; scales and vocabularies come from base classes."""
-        return torch.from_numpy(node_features(self.graphs, self.feature_names, self.split.base))
+    def features(self) -> FeatureTable:
+        """The node features of all graphs; scales and vocabularies come from base classes."""
+        return node_features(self.graphs, self.feature_names, self.split.base)
 
     def batches(self, part: Part = "test", batch_size: int = 32, epoch: int = 0) -> Iterator[EpisodeBatch]:
         """Iterate over the episodes of a part as index tensors; of training, over those of one epoch."""
@@ -96,4 +96,4 @@ class Episodes:
         An embedding `[B·N·(K+Q), d]` of that batch becomes `[B, N, K+Q, d]` by `view(*episodes.graphs.shape, -1)`.
         """
         for episodes in self.batches(part, batch_size, epoch):
-            yield episodes, self.graphs.to_batch(episodes.graphs.reshape(-1).numpy(), self.x)
+            yield episodes, self.graphs.to_batch(episodes.graphs.reshape(-1).numpy(), self.features)

@@ -7,36 +7,28 @@ import subprocess
 import sys
 import threading
 import zipfile
-from collections.abc import Iterator
 from dataclasses import replace
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 
-from fsgc.data.catalog import Dataset, Member, RawFile, Statistics, dataset, load_catalog
+from fsgc.data.catalog import Dataset, Statistics, dataset, load_catalog
 from fsgc.data.download import download, is_downloaded, stored_files
 from fsgc.data.fetch import Patience
 from fsgc.errors import ChecksumError, DownloadError
 from fsgc.files import sha256_of
+from tests.data.raw_files import plain_file, zip_bytes, zip_file
+from tests.http_server import Handler, Server, ranged
 
 ROOT = Path(__file__).parents[2]
 GRAPHS, LABELS, EXTRA = b"1, 2\n" * 1000, b"0\n1\n", b"b" * 77
+ZIPPED = {"X_labels.txt": LABELS, "X_A.txt": GRAPHS}
 QUICK = Patience(attempts=1, pause=0.0, timeout=(5.0, 5.0))
-
-
-def member(name: str, content: bytes) -> Member:
-    return Member(name, len(content), hashlib.sha256(content).hexdigest())
 
 
 def entry(*urls: str) -> Dataset:
     """A dataset of one zip with two members and one plain file."""
-    members = (member("X_labels.txt", LABELS), member("X_A.txt", GRAPHS))
-    files = (
-        RawFile("x.zip", "tu/x.zip", urls, 10_000, members=members),
-        RawFile("b.txt", "b.txt", urls, 77, hashlib.sha256(EXTRA).hexdigest()),
-    )
+    files = (zip_file("x.zip", "tu/x.zip", ZIPPED, *urls), plain_file("b.txt", "b.txt", EXTRA, *urls))
     return replace(dataset("triangles_gen"), key="x", files=files, statistics=Statistics(1, 1, 1.0, 1.0))
 
 
@@ -52,61 +44,24 @@ def contents(directory: Path) -> dict[str, bytes]:
 def small_mirror(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     directory = tmp_path / "mirror"
     (directory / "tu").mkdir(parents=True)
-    with zipfile.ZipFile(directory / "tu" / "x.zip", "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("X//X_A.txt", GRAPHS)
-        archive.writestr("X//X_labels.txt", LABELS)
-        archive.writestr("X//README.txt", b"not asked for")
+    (directory / "tu" / "x.zip").write_bytes(zip_bytes(ZIPPED))
     (directory / "b.txt").write_bytes(EXTRA)
     monkeypatch.setenv("FSGC_MIRROR", str(directory))
-    for name in ("NO_PROXY", "no_proxy"):
-        monkeypatch.setenv(name, "127.0.0.1")
     return directory
 
 
-class Web(ThreadingHTTPServer):
-    """Serves a directory while its gate is open."""
-
-    def __init__(self, directory: Path) -> None:
-        super().__init__(("127.0.0.1", 0), partial(Handler, directory=str(directory)))
-        self.asked: list[str] = []
-        self.was_asked = threading.Event()
-        self.gate = threading.Event()
-        self.gate.set()
-
-
-class Handler(SimpleHTTPRequestHandler):
-    server: Web
-
-    def do_GET(self) -> None:
-        self.server.asked.append(self.path)
-        self.server.was_asked.set()
-        self.server.gate.wait(20)
-        super().do_GET()
-
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002
-        """Keep the test's output clean."""
-
-
 @pytest.fixture
-def web_mirror(small_mirror: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Web]:
+def web_mirror(server: Server, small_mirror: Path, monkeypatch: pytest.MonkeyPatch) -> Server:
     """The mirror as an address."""
-    with Web(small_mirror) as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        monkeypatch.setenv("FSGC_MIRROR", f"http://127.0.0.1:{server.server_port}")
-        yield server
-        server.shutdown()
-        thread.join()
+    for path in ("/tu/x.zip", "/b.txt"):
+        server.url(path, ranged((small_mirror / path[1:]).read_bytes()))
+    monkeypatch.setenv("FSGC_MIRROR", server.address)
+    return server
 
 
 @pytest.fixture
 def target(tmp_path: Path) -> Path:
     return tmp_path / "data" / "raw" / "x"
-
-
-@pytest.fixture
-def partials(tmp_path: Path) -> Path:
-    return tmp_path / "data" / ".partial" / "x"
 
 
 def test_the_directory_holds_members_files_and_manifest(target: Path, partials: Path) -> None:
@@ -125,7 +80,7 @@ def test_the_directory_holds_members_files_and_manifest(target: Path, partials: 
 
 
 def test_the_bytes_do_not_depend_on_the_source(
-    tmp_path: Path, target: Path, partials: Path, web_mirror: Web, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, target: Path, partials: Path, web_mirror: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     download(entry(), target, partials, QUICK)
     assert web_mirror.asked == ["/tu/x.zip", "/b.txt"]
@@ -201,19 +156,27 @@ def test_a_place_that_cannot_be_written(tmp_path: Path, partials: Path) -> None:
         download(entry(), tmp_path / "file" / "x", partials)
 
 
-def test_two_processes_at_once_download_once(target: Path, partials: Path, web_mirror: Web) -> None:
+def test_two_processes_at_once_download_once(target: Path, partials: Path, web_mirror: Server) -> None:
     imports = (
         "from pathlib import PosixPath; from fsgc.data.download import download;"
         "from fsgc.data.catalog import Dataset, Member, RawFile, Statistics;"
     )
     command = [sys.executable, "-c", f"{imports} download({entry()!r}, {target!r}, {partials!r})"]
-    web_mirror.gate.clear()
+    gate, asked = threading.Event(), threading.Event()
+    answer = web_mirror.routes["/tu/x.zip"][0]
+
+    def wait_then_answer(handler: Handler) -> None:
+        asked.set()
+        gate.wait(20)
+        answer(handler)
+
+    web_mirror.url("/tu/x.zip", wait_then_answer)
     first = subprocess.Popen(command)
-    assert web_mirror.was_asked.wait(20)
+    assert asked.wait(20)
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as second:
         assert second.stderr is not None
         assert second.stderr.readline() == "x: waiting for another process that downloads it\n"
-        web_mirror.gate.set()
+        gate.set()
         assert second.stderr.read() == ""
     assert [first.wait(), second.returncode] == [0, 0]
     assert web_mirror.asked == ["/tu/x.zip", "/b.txt"]

@@ -2,143 +2,30 @@ from __future__ import annotations
 
 import errno
 import hashlib
-import io
 import os
-import random
 import signal
 import subprocess
 import sys
 import termios
 import threading
 import time
-import zipfile
-from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 
-from fsgc.data.catalog import Member, RawFile
-from fsgc.data.fetch import Patience, fetch, partial_path
-from fsgc.errors import ChecksumError, DownloadError, SettingsError
+from fsgc.data.catalog import RawFile
+from fsgc.data.fetch import fetch, partial_path
+from fsgc.errors import ChecksumError, DownloadError
+from tests.data.raw_files import CONTENT, QUICK, assert_fetched, raw_file, zip_bytes, zip_file
+from tests.http_server import Handler, Route, Server, body, forever, ranged, status
 
-CONTENT = random.Random(0).randbytes(300_000)
+pytestmark = pytest.mark.usefixtures("no_mirror")
 HALF = len(CONTENT) // 2
-QUICK = Patience(attempts=3, pause=0.0, timeout=(5.0, 5.0))
-Route = Callable[["Handler"], None]
-
-
-class Server(ThreadingHTTPServer):
-    """Answers a path by its routes, the last one again and again; notes the Range header of every request."""
-
-    daemon_threads = True
-
-    def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), Handler)
-        self.routes: dict[str, list[Route]] = {}
-        self.ranges: list[str | None] = []
-
-    def url(self, path: str, *routes: Route) -> str:
-        self.routes[path] = list(routes) or [status(404)]
-        return f"http://127.0.0.1:{self.server_port}{path}"
-
-    def handle_error(self, request: object, client_address: object) -> None:
-        """Say nothing: clients here hang up on purpose."""
-
-
-class Handler(BaseHTTPRequestHandler):
-    server: Server
-
-    def do_GET(self) -> None:
-        self.server.ranges.append(self.headers["Range"])
-        routes = self.server.routes[self.path]
-        (routes.pop(0) if len(routes) > 1 else routes[0])(self)
-
-    def start(self, code: int, length: int | None, **headers: str) -> None:
-        self.send_response(code)
-        for name, value in headers.items():
-            self.send_header(name.replace("_", "-"), value)
-        if length is not None:
-            self.send_header("Content-Length", str(length))
-        self.end_headers()
-
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002
-        """Keep the test's output clean."""
-
-
-def status(code: int, **headers: str) -> Route:
-    return lambda handler: handler.start(code, 0, **headers)
-
-
-def body(content: bytes, sent: int | None = None, length: bool = True) -> Route:
-    """The whole content, whatever is asked for; cut off after `sent` bytes."""
-
-    def route(handler: Handler) -> None:
-        handler.start(200, len(content) if length else None)
-        handler.wfile.write(content[:sent])
-
-    return route
-
-
-def ranged(content: bytes) -> Route:
-    """The part of the content that is asked for."""
-
-    def route(handler: Handler) -> None:
-        wanted = handler.headers["Range"]
-        if wanted is None:
-            return body(content)(handler)
-        start, size = int(wanted.removeprefix("bytes=").removesuffix("-")), len(content)
-        if start >= size:
-            return status(416, Content_Range=f"bytes */{size}")(handler)
-        handler.start(206, size - start, Content_Range=f"bytes {start}-{size - 1}/{size}")
-        handler.wfile.write(content[start:])
-        return None
-
-    return route
-
-
-def forever(handler: Handler) -> None:
-    handler.start(200, None)
-    for _ in range(1000):  # 65 MB: for ever to a client that should stop at 0.3, no full disk if it does not
-        handler.wfile.write(bytes(1 << 16))
-
-
-def raw_file(*urls: str, content: bytes = CONTENT) -> RawFile:
-    return RawFile("a.txt", "some where/a.txt", urls, len(content), hashlib.sha256(content).hexdigest())
-
-
-@pytest.fixture
-def server() -> Iterator[Server]:
-    with Server() as running:
-        thread = threading.Thread(target=running.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        yield running
-        running.shutdown()
-        thread.join()
-
-
-@pytest.fixture(autouse=True)
-def _environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("FSGC_MIRROR", raising=False)
-    for name in ("NO_PROXY", "no_proxy"):
-        monkeypatch.setenv(name, "127.0.0.1")
-
-
-@pytest.fixture
-def out(tmp_path: Path) -> Path:
-    directory = tmp_path / "out"
-    directory.mkdir()
-    return directory
-
-
-@pytest.fixture
-def partials(tmp_path: Path) -> Path:
-    return tmp_path / "partials"
 
 
 def leave_partial(file: RawFile, partials: Path, content: bytes) -> Path:
     partial = partial_path(file, file.urls[0], partials)
-    partial.parent.mkdir()
+    partial.parent.mkdir(parents=True)
     partial.write_bytes(content)
     return partial
 
@@ -147,11 +34,6 @@ def command(file: RawFile, out: Path, partials: Path) -> list[str]:
     """Fetches `file` in a process of its own."""
     imports = "from pathlib import PosixPath; from fsgc.data.catalog import RawFile; from fsgc.data.fetch import *"
     return [sys.executable, "-c", f"{imports}; fetch({file!r}, {out!r}, {partials!r})"]
-
-
-def assert_fetched(out: Path, partials: Path) -> None:
-    assert {path.name: path.read_bytes() for path in out.iterdir()} == {"a.txt": CONTENT}
-    assert list(partials.iterdir()) == []
 
 
 @pytest.mark.parametrize(
@@ -295,78 +177,10 @@ def test_off_line(out: Path, partials: Path) -> None:
     assert "some where/a.txt" in message
 
 
-@pytest.mark.parametrize("slash", ["", "/"])
-def test_a_mirror_address_comes_first(
-    server: Server, out: Path, partials: Path, monkeypatch: pytest.MonkeyPatch, slash: str
-) -> None:
-    monkeypatch.setenv("FSGC_MIRROR", server.url("/base" + slash))
-    server.url("/base/some%20where/a.txt", ranged(CONTENT))
-    fetch(raw_file(server.url("/public")), out, partials, QUICK)
-    assert_fetched(out, partials)
-    assert len(server.ranges) == 1
-
-
-def test_a_mirror_directory_comes_first(
-    tmp_path: Path, out: Path, partials: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    source = tmp_path / "mirror" / "some where" / "a.txt"
-    source.parent.mkdir(parents=True)
-    source.write_bytes(CONTENT)
-    monkeypatch.setenv("FSGC_MIRROR", str(tmp_path / "mirror"))
-    fetch(raw_file(), out, partials, QUICK)
-    assert (out / "a.txt").read_bytes() == source.read_bytes() == CONTENT
-    assert not partials.exists()
-
-
-def test_a_mirror_without_the_file_or_with_another(
-    server: Server, tmp_path: Path, out: Path, partials: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("FSGC_MIRROR", str(tmp_path))
-    source = tmp_path / "some where" / "a.txt"
-    with pytest.raises(DownloadError, match="No such file") as missing:
-        fetch(raw_file(server.url("/gone")), out, partials, QUICK)
-    assert f"  {source}: " in str(missing.value)
-    assert "/gone: the server answered 404" in str(missing.value)
-    source.parent.mkdir()
-    source.write_bytes(bytes(len(CONTENT)))
-    with pytest.raises(ChecksumError, match="expected SHA-256"):
-        fetch(raw_file(server.url("/gone")), out, partials, QUICK)
-    assert source.exists()
-    fetch(raw_file(server.url("/a", body(CONTENT))), out, partials, QUICK)
-    assert_fetched(out, partials)
-
-
-@pytest.mark.parametrize("value", ["/no/such/directory", "ftp://example.org/data"])
-def test_a_mirror_that_is_neither(out: Path, partials: Path, monkeypatch: pytest.MonkeyPatch, value: str) -> None:
-    monkeypatch.setenv("FSGC_MIRROR", value)
-    with pytest.raises(SettingsError, match=f"FSGC_MIRROR is '{value}'"):
-        fetch(raw_file("http://127.0.0.1:9/a"), out, partials, QUICK)
-
-
-def test_the_password_of_a_mirror_is_not_shown(
-    server: Server, out: Path, partials: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("FSGC_MIRROR", server.url("/base").replace("//", "//me:secret@"))
-    with pytest.raises(DownloadError, match=r"http://127\.0\.0\.1:\d+/base/some%20where/a\.txt: ") as caught:
-        fetch(raw_file(), out, partials, QUICK)
-    assert "secret" not in str(caught.value)
-
-
-def zip_file(*urls: str) -> tuple[RawFile, bytes]:
-    stream = io.BytesIO()
-    with zipfile.ZipFile(stream, "w") as archive:
-        archive.writestr("X//a.txt", CONTENT)
-        archive.writestr("X//other.txt", b"not asked for")
-    content = stream.getvalue()
-    members = (Member("a.txt", len(CONTENT), hashlib.sha256(CONTENT).hexdigest()),)
-    return RawFile("x.zip", "tu/x.zip", urls, len(content) + 1000, members=members), content
-
-
 @pytest.mark.parametrize("left", [0, HALF, None], ids=["nothing", "half", "all"])
 def test_a_zip_leaves_its_members(server: Server, out: Path, partials: Path, left: int | None) -> None:
-    url = server.url("/x")
-    file, content = zip_file(url)
-    server.url("/x", ranged(content))
+    content = zip_bytes({"a.txt": CONTENT})
+    file = zip_file("x.zip", "tu/x.zip", {"a.txt": CONTENT}, server.url("/x", ranged(content)))
     if left != 0:
         leave_partial(file, partials, content[:left])
     fetch(file, out, partials, QUICK)
@@ -377,7 +191,7 @@ def test_a_zip_leaves_its_members(server: Server, out: Path, partials: Path, lef
 @pytest.mark.parametrize("route", [forever, body(CONTENT)], ids=["too long", "not a zip"])
 def test_a_zip_that_is_none(server: Server, out: Path, partials: Path, route: Route) -> None:
     with pytest.raises(ChecksumError, match=r"at most \d+ bytes, the server sends more|expected a zip archive"):
-        fetch(zip_file(server.url("/x", route))[0], out, partials, QUICK)
+        fetch(zip_file("x.zip", "tu/x.zip", {"a.txt": CONTENT}, server.url("/x", route)), out, partials, QUICK)
     assert list(out.iterdir()) == list(partials.iterdir()) == []
 
 

@@ -16,7 +16,8 @@ words are dropped. The catalog takes a window of 6 and at most 67 words, and dro
 A filter that also comes near 8214 graphs (11 to 60 words: 8222 graphs, 31.47 nodes, 164.36 edges) leaves 20 graphs
 in the smallest class, while the paper's 13 queries at 10 shots need 23. Edges count once. If the original counts both
 directions, it has 82.89 of them; the nearest window is then 3, with 75.49, which fits less well. Dropping long
-documents instead of cutting them does not reach the original: the shortest 8214 documents have 35.6 distinct words on average.
+documents instead of cutting them does not reach the original: the shortest 8214 documents have 35.6 distinct words on
+average.
 """
 
 from __future__ import annotations

@@ -1,0 +1,1 @@
+"""Speed against plain implementations, measured in one run and printed as ratios; `make bench`."""

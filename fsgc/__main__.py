@@ -1,0 +1,5 @@
+"""`python -m fsgc`, the same as `fsgc`."""
+
+from fsgc.cli import main
+
+main()

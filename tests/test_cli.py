@@ -1,0 +1,87 @@
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from fsgc.cli import main
+from fsgc.data.catalog import load_catalog
+
+
+@pytest.fixture(autouse=True)
+def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("FSGC_DATA", str(tmp_path / "data"))
+    monkeypatch.delenv("FSGC_MIRROR", raising=False)
+    return tmp_path / "data"
+
+
+def _run(*arguments: str) -> Result:
+    return CliRunner().invoke(main, arguments)
+
+
+def test_the_list_has_every_dataset_with_its_figures() -> None:
+    result = _run("datasets")
+    assert result.exit_code == 0
+    for entry in load_catalog().values():
+        figures = entry.statistics
+        row = next(line for line in result.output.splitlines() if line.startswith(f"{entry.key} "))
+        assert re.search(rf"\b{figures.graphs}\b.*\b{figures.classes}\b.*{figures.nodes:.2f}.*{figures.edges:.2f}", row)
+        assert row.rstrip().endswith("-"), "nothing is stored yet"
+
+
+def test_build_makes_what_the_list_then_shows(workspace: Path) -> None:
+    result = _run("build", "triangles_gen", "-k", "5", "-k", "10")
+    assert result.exit_code == 0, result.output
+    assert str(workspace / "episodes" / "triangles_gen-10shot-seed0.zarr") in result.output
+    row = next(line for line in _run("datasets").output.splitlines() if line.startswith("triangles_gen"))
+    assert row.rstrip().endswith("raw, graphs, 5-shot, 10-shot")
+
+
+def test_show_tells_all_of_one() -> None:
+    entry = load_catalog()["coil_del"]
+    output = _run("datasets", "show", "coil_del").output
+    for value in (entry.title, entry.citation, entry.terms, "80 81 82", *entry.files[0].urls):
+        assert value in output
+    for member in entry.files[0].members:
+        assert member.sha256 in output
+
+
+def test_json_for_programs() -> None:
+    listed = json.loads(_run("datasets", "--json").output)
+    assert [entry["key"] for entry in listed] == list(load_catalog())
+    assert json.loads(_run("datasets", "show", "reddit", "--json").output)["statistics"]["graphs"] == 1111
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("datasets", "show", "coil-del"), "did you mean 'coil_del'"),
+        (("build", "triangles_gen", "enzyme"), "did you mean 'enzymes'"),
+        (("build",), "name at least one dataset, or --all"),
+        (("build", "triangles_gen", "-k", "0"), "shots: 0 is not a positive number"),
+        (("build", "triangles_gen", "-k", "99"), "shots: 99 do not fit 'triangles_gen'"),
+    ],
+)
+def test_mistakes_are_one_sentence(arguments: tuple[str, ...], message: str) -> None:
+    result = _run(*arguments)
+    assert result.exit_code == 1
+    assert result.output.startswith("Error: ")
+    assert message in result.output
+    assert "Traceback" not in result.output
+
+
+def test_every_command_has_help_worth_reading() -> None:
+    for arguments in ((), ("datasets",), ("datasets", "show"), ("build",), ("results",)):
+        result = _run(*arguments, "--help")
+        assert result.exit_code == 0
+        assert len(result.output.splitlines()) >= 6
+
+
+def test_results_without_a_run_says_what_to_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert "run this from the project's root" in _run("results").output
+    (tmp_path / "params.yaml").write_text("{dataset: triangles_gen, shots: 5, seed: 0}")
+    assert "run 'dvc repro'" in _run("results").output
