@@ -14,7 +14,7 @@ from fsgc.data.graph_store import GraphStore
 from fsgc.data.splits import Split, make_split
 from fsgc.episodes.batches import Episodes
 from fsgc.episodes.store import EpisodeSettings, EpisodeStore, draw_episodes
-from fsgc.errors import SettingsError, StoreError
+from fsgc.errors import SettingsError
 from fsgc.workspace import Workspace
 
 log = logging.getLogger(__name__)
@@ -59,16 +59,13 @@ def load_episodes(
             are drawn anew; drawing more leaves the first ones as they were.
         features: node features, `None` for the catalog's; see `fsgc.data.features`.
     """
-    entry = catalog_entry(dataset)
+    entry, workspace = catalog_entry(dataset), Workspace.find()
     graphs, split = load_graphs(dataset), load_split(dataset, seed)
-    path = Workspace.find().episodes(dataset, shots, seed)
+    path = workspace.episodes(dataset, shots, seed)
     if not path.exists() or (settings and EpisodeStore.open(path).settings != settings):
         log.info("drawing the episodes of %s in %s", entry.title, path)
         draw_episodes(path, graphs, split, entry.way, shots, seed, settings or EpisodeSettings())
-    store = EpisodeStore.open(path)
-    if store.attributes["graphs"] != graphs.fingerprint():
-        raise StoreError(f"{path} was drawn from other graphs than those stored now; delete it to draw it again")
-    return Episodes(graphs, split, store, tuple(features or entry.features))
+    return Episodes.open(workspace, dataset, shots, seed, features or entry.features)
 
 
 def read_graphs(reader: str, directory: str | Path, **options: Any) -> GraphStore:

@@ -10,7 +10,10 @@ import click
 
 from fsgc.commands.build import build
 from fsgc.commands.datasets import datasets
+from fsgc.commands.evaluate import evaluate
+from fsgc.commands.models import models
 from fsgc.commands.results import results
+from fsgc.commands.train import train
 from fsgc.errors import FsgcError
 
 
@@ -34,12 +37,13 @@ def main() -> None:
     fsgc datasets                  what there is, and what is stored here
     fsgc datasets show coil_del    all about one dataset
     fsgc build coil_del -k 5       download, store and draw episodes without DVC
+    fsgc models                    the methods
+    fsgc train pn coil_del -o pn.pt && fsgc evaluate pn.pt
     dvc repro                      the experiment of params.yaml, every step cached
     """
     logging.captureWarnings(True)
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
 
 
-main.add_command(datasets)
-main.add_command(build)
-main.add_command(results)
+for command in (datasets, build, models, train, evaluate, results):
+    main.add_command(command)

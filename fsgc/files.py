@@ -15,13 +15,18 @@ _ASIDE = "-old"
 
 
 def _is_alive(pid: int) -> bool:
+    """Whether a process may still write; a zombie, dead but not yet waited for by its parent, may not."""
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
         return False
     except PermissionError:
         return True
-    return True
+    try:
+        status = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:  # no Linux: a zombie passes for alive
+        return True
+    return not status.rpartition(")")[2].lstrip().startswith(("Z", "X"))
 
 
 def remove(path: Path) -> None:

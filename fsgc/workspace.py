@@ -52,6 +52,10 @@ class Workspace:
         """The episode store of a dataset."""
         return self.root / "episodes" / f"{dataset}-{shots}shot-seed{seed}.zarr"
 
+    def training(self, dataset: str, shots: int, model: str, seed: int) -> Path:
+        """Checkpoints of an unfinished training, kept to be resumed; outside DVC's outputs, which it deletes first."""
+        return self.root / ".training" / f"{dataset}-{shots}shot-{model}-seed{seed}"
+
     def episode_stores(self, dataset: str) -> list[Path]:
         """Every episode store of a dataset that exists, in the order of their names."""
         return sorted(self.root.glob(f"episodes/{dataset}-*shot-seed*.zarr"))

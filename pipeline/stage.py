@@ -15,6 +15,7 @@ from fsgc.workspace import Workspace
 
 dataset_option = click.option("--dataset", required=True, metavar="KEY", help="A dataset of the catalog.")
 shots_option = click.option("--shots", required=True, type=int, help="K, the supports of a class.")
+model_option = click.option("--model", required=True, metavar="NAME", help="A method of `fsgc models`.")
 seed_option = click.option("--seed", default=0, show_default=True, help="Of the split and the training episodes.")
 data_option = click.option(
     "--data",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -15,7 +15,8 @@ from fsgc.data.features import FeatureTable, node_features
 from fsgc.data.graph_store import GraphStore
 from fsgc.data.splits import Part, Split
 from fsgc.episodes.store import EpisodeStore
-from fsgc.errors import SettingsError
+from fsgc.errors import SettingsError, StoreError
+from fsgc.workspace import Workspace
 
 
 @dataclass(frozen=True)
@@ -63,6 +64,16 @@ class Episodes:
     store: EpisodeStore
     feature_names: tuple[str, ...]
 
+    @classmethod
+    def open(cls, workspace: Workspace, dataset: str, shots: int, seed: int, features: Sequence[str]) -> Episodes:
+        """Open what is stored of a dataset; episodes drawn from other graphs than the stored ones are refused."""
+        path = workspace.episodes(dataset, shots, seed)
+        graphs, split = GraphStore.load(workspace.graphs(dataset)), Split.load(workspace.split(dataset, seed))
+        store = EpisodeStore.open(path)
+        if store.attributes["graphs"] != graphs.fingerprint():
+            raise StoreError(f"{path} was drawn from other graphs than those stored now; delete it to draw it again")
+        return cls(graphs, split, store, tuple(features))
+
     @property
     def way(self) -> int:
         """N, the classes of an episode."""
@@ -77,6 +88,11 @@ class Episodes:
     def features(self) -> FeatureTable:
         """The node features of all graphs; scales and vocabularies come from base classes."""
         return node_features(self.graphs, self.feature_names, self.split.base)
+
+    @property
+    def num_features(self) -> int:
+        """The width of the node features."""
+        return int(self.features.table.shape[1])
 
     def batches(self, part: Part = "test", batch_size: int = 32, epoch: int = 0) -> Iterator[EpisodeBatch]:
         """Iterate over the episodes of a part as index tensors; of training, over those of one epoch."""

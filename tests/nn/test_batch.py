@@ -61,6 +61,8 @@ def test_indices_of_any_kind() -> None:
         tensors.batch([12])
 
 
-def test_features_of_another_store_are_refused() -> None:
-    with pytest.raises(SettingsError, match=r"x: shape \(5, 2\), but the store has 196 nodes"):
+def test_features_that_do_not_fit_are_refused() -> None:
+    with pytest.raises(SettingsError, match="x: features of 5 nodes, but the store has 196"):
         GraphTensors(mixed_store(), torch.zeros(5, 2))
+    with pytest.raises(SettingsError, match=r"x: expected a matrix, found shape \(196,\)"):
+        GraphTensors(mixed_store(), torch.zeros(196))

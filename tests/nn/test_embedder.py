@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from torch.func import functional_call, grad, vmap
 from torch_geometric import nn as pyg
 
+from fsgc.data.features import FeatureTable
 from fsgc.data.graph_store import GraphStore
 from fsgc.errors import SettingsError
 from fsgc.nn import Embedder, EmbedderSettings, Film, GraphTensors, Groups
@@ -143,16 +144,16 @@ def test_episode_norm_depends_on_the_group_only() -> None:
     assert (embedder(tensors.batch(range(12))) - together).abs().max() > 1e-3
 
 
-def test_wide_repeating_features_give_the_same() -> None:
+@pytest.mark.parametrize("width", [5, 80])  # up to 64 the table becomes rows with known neighbour sums
+def test_a_feature_table_gives_what_its_rows_give(width: int) -> None:
     store = mixed_store()
-    codes = torch.randint(0, 20, (int(store.node_ptr[-1]),), generator=torch.Generator().manual_seed(0))
-    x = nn.functional.one_hot(codes, 80).float()
-    tensors = GraphTensors(store, x)
-    assert tensors.features.code is not None
-    embedder = _embedder(SETTINGS, 80)
-    batch = tensors.batch([3, 11, 2])
-    plain = replace(batch, features=replace(batch.features, table=batch.x, code=None))
-    torch.testing.assert_close(embedder(batch), embedder(plain))
+    rng = np.random.default_rng(0)
+    table, code = rng.normal(size=(20, width)).astype(np.float32), rng.integers(0, 20, size=int(store.node_ptr[-1]))
+    tensors = GraphTensors(store, FeatureTable(table, code))
+    assert (tensors.features.code is None) == (width == 5)
+    plain = GraphTensors(store, torch.from_numpy(table[code]))
+    embedder = _embedder(SETTINGS, width).eval()
+    torch.testing.assert_close(embedder(tensors.batch([3, 11, 2])), embedder(plain.batch([3, 11, 2])))
 
 
 def test_same_seed_same_bits() -> None:

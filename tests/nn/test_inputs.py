@@ -1,40 +1,35 @@
 from __future__ import annotations
 
+import numpy as np
 import torch
 from torch.nn import functional
 
-from fsgc.nn.inputs import as_features, compress_rows
+from fsgc.data.features import FeatureTable
+from fsgc.nn.inputs import as_features
 
 
-def test_wide_one_hot_rows_become_a_table() -> None:
-    codes = torch.randint(0, 90, (1000,), generator=torch.Generator().manual_seed(0))
-    x = torch.cat([functional.one_hot(codes, 90).float(), (codes % 2).unsqueeze(1) * 0.5], 1)
-    features = compress_rows(x)
+def test_a_table_with_codes_stands_for_its_rows() -> None:
+    rng = np.random.default_rng(0)
+    table = rng.normal(size=(90, 91)).astype(np.float32)
+    code = rng.integers(0, 90, size=1000)
+    x = torch.from_numpy(table[code])
+    features = as_features(FeatureTable(table, code))
     assert features.code is not None
-    assert len(features.table) <= 100
+    assert len(features) == 1000
+    assert features.width == 91
     assert torch.equal(features.rows(), x)
     weight = torch.randn(7, 91, generator=torch.Generator().manual_seed(1), requires_grad=True)
-    torch.testing.assert_close(features.project(weight), functional.linear(x, weight))
-    ours = torch.autograd.grad(features.project(weight).square().sum(), weight)
-    torch.testing.assert_close(ours, torch.autograd.grad(functional.linear(x, weight).square().sum(), weight))
+    bias = torch.arange(7.0)
+    torch.testing.assert_close(features.project(weight, bias), functional.linear(x, weight, bias))
+    ours = torch.autograd.grad(features.project(weight).sin().sum(), weight)
+    theirs = torch.autograd.grad(functional.linear(x, weight).sin().sum(), weight)
+    torch.testing.assert_close(ours, theirs, rtol=1e-5, atol=1e-4)
     some = torch.tensor([5, 3, 3])
     assert torch.equal(features.select(some).rows(), x[some])
-
-
-def test_rows_that_do_not_repeat_stay_rows() -> None:
-    for shape in ((1000, 90), (1000, 5)):
-        x = torch.randn(shape, generator=torch.Generator().manual_seed(0))
-        assert compress_rows(x).code is None
-        assert compress_rows(x).rows() is x
-
-
-def test_rows_the_projection_cannot_tell_apart() -> None:
-    # Rows that differ by less than the projection's rounding: only the exact comparison sees it.
-    x = torch.ones(1000, 90)
-    x[::2, 0] = torch.nextafter(torch.tensor(1.0), torch.tensor(2.0))
-    assert torch.equal(compress_rows(x).rows(), x)
+    assert torch.equal(features.to(torch.device("cpu")).rows(), x)
 
 
 def test_plain_rows_are_wrapped_once() -> None:
     features = as_features(torch.ones(2, 3))
+    assert features.code is None
     assert as_features(features) is features

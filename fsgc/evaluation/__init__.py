@@ -1,0 +1,1 @@
+"""From a method and stored test episodes to scores, a row per episode, and metrics."""

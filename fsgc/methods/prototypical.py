@@ -1,0 +1,157 @@
+"""Prototypical networks for graphs (`pn`), with task-adaptive embedding (`tae`) and latent mixup (`mu`).
+
+Crisostomi et al., Metric Based Few-Shot Graph Classification, LoG 2022, section 3; Snell et al., 2017.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from fsgc.episodes.batches import EpisodeBatch
+from fsgc.errors import SettingsError
+from fsgc.methods.base import LearnedMethod, Loss, cross_entropy
+from fsgc.methods.conditioning import TaskConditioner
+from fsgc.methods.mixup import LatentMixup
+from fsgc.nn import Embedder, EmbedderSettings, Film, Groups
+from fsgc.nn.embed import embed_graphs
+
+
+@dataclass(frozen=True)
+class PrototypicalSettings(EmbedderSettings):
+    """Hyperparameters; the defaults are the paper's for COIL-DEL.
+
+    Attributes:
+        lr: learning rate of Adam.
+        scale: start of the learnable temperature α.
+        gamma0: start of the scalars that TAE's scales are multiplied with.
+        beta0: start of the scalars that TAE's shifts are multiplied with.
+        lambda_reg: weight of ‖γ0‖₂ + ‖β0‖₂.
+        lambda_mixup: weight of the mixup penalty.
+        square_lambda_reg: whether `lambda_reg` enters squared, as in the authors' code, which applies it twice.
+        mixup_source: `support` (the paper: a random one of each class) or `query` (the authors' code: the first).
+        mixup_mask: `bernoulli` (the paper) or `blocks` (the authors' code).
+        mixup_ratio: `mask`, the share of features taken from the first (the paper), or `uniform` (the authors' code).
+        mixup_loss: `squared` (the paper) or `cross_entropy` (the authors' code).
+    """
+
+    lr: float = 1e-4
+    scale: float = 7.5
+    gamma0: float = 0.0
+    beta0: float = 1.0
+    lambda_reg: float = 0.1
+    lambda_mixup: float = 0.1
+    square_lambda_reg: bool = False
+    mixup_source: str = "support"
+    mixup_mask: str = "bernoulli"
+    mixup_ratio: str = "mask"
+    mixup_loss: str = "squared"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.lr > 0:
+            raise SettingsError(f"lr: {self.lr} does not fit; it must be above 0")
+        if not self.scale > 0:
+            raise SettingsError(f"scale: {self.scale} does not fit; it must be above 0")
+        for name in ("lambda_reg", "lambda_mixup"):
+            if getattr(self, name) < 0:
+                raise SettingsError(f"{name}: {getattr(self, name)} does not fit; it must be at least 0")
+        LatentMixup.check(self.mixup_source, self.mixup_mask, self.mixup_ratio, self.mixup_loss)
+
+
+class PrototypicalNetwork(LearnedMethod):
+    """Embed, average the supports of a class, score queries by distance.
+
+    Args:
+        num_features: width of the node features.
+        settings: hyperparameters.
+        task_adaptive: whether embeddings are conditioned on the episode (TAE).
+        mixup: whether mixtures of embeddings regularise training (MU).
+    """
+
+    settings_type = PrototypicalSettings
+    section = "prototypical"
+
+    def __init__(
+        self, num_features: int, settings: PrototypicalSettings, task_adaptive: bool = False, mixup: bool = False
+    ) -> None:
+        super().__init__()
+        self.settings = settings
+        self.embedder = Embedder(num_features, settings)
+        self.scale = nn.Parameter(torch.tensor(float(settings.scale)))
+        self.conditioner = (
+            TaskConditioner(settings.width, self.embedder.film_layers, settings.gamma0, settings.beta0)
+            if task_adaptive
+            else None
+        )
+        self.mixup = (
+            LatentMixup(settings.mixup_source, settings.mixup_mask, settings.mixup_ratio, settings.mixup_loss)
+            if mixup
+            else None
+        )
+        self.transductive = settings.norm == "episode"
+        # Without anything that depends on the episode each distinct graph is embedded once, however many episodes.
+        self.embeds_once = not task_adaptive and not self.transductive
+        self.episodes_at_once = 5000 if self.embeds_once else 64
+
+    def predict(self, episodes: EpisodeBatch) -> Tensor:
+        """Scores −α‖q − p‖² of every query, `[B, N·Q, N]`."""
+        return self._scores(self.embed(episodes), episodes.shots)
+
+    def loss(self, episodes: EpisodeBatch) -> Loss:
+        """Cross-entropy over all queries, and the penalties of TAE and MU."""
+        z = self.embed(episodes)
+        scores = self._scores(z, episodes.shots)
+        parts = {"cross_entropy": cross_entropy(scores, episodes)}
+        if self.conditioner is not None:
+            weight = self.settings.lambda_reg ** (2 if self.settings.square_lambda_reg else 1)
+            parts["regulariser"] = weight * self.conditioner.penalty()
+        if self.mixup is not None:
+            prototypes = z[:, :, : episodes.shots].mean(2)
+            penalty = self.mixup.penalty(z, episodes.shots, lambda x: self.similarity(x, prototypes))
+            parts["mixup"] = self.settings.lambda_mixup * penalty
+        return Loss(torch.stack(list(parts.values())).sum(), scores, parts)
+
+    def embed(self, episodes: EpisodeBatch) -> Tensor:
+        """Embeddings of all graphs of the episodes, `[B, N, K+Q, d]`."""
+        if self.embeds_once:
+            return self._embed_once(episodes.graphs)
+        if self.conditioner is None:
+            return self._embed_copies(episodes.graphs, episodes.shots, None)
+        supports = episodes.support
+        plain = self._embed_copies(supports, episodes.shots, None) if self.transductive else self._embed_once(supports)
+        task = plain.mean((1, 2))  # the mean of the N prototypes, [B, d]
+        return self._embed_copies(episodes.graphs, episodes.shots, self.conditioner(task))
+
+    def similarity(self, x: Tensor, prototypes: Tensor) -> Tensor:
+        """−α‖x − p‖² of embeddings `[B, M, d]` and prototypes `[B, N, d]`: `[B, M, N]`."""
+        products = torch.baddbmm(prototypes.square().sum(-1).unsqueeze(1), x, prototypes.mT, alpha=-2)
+        return -self.scale * (products + x.square().sum(-1, keepdim=True))
+
+    def configure_optimizers(self) -> torch.optim.Optimizer:
+        """Adam."""
+        return torch.optim.Adam(self.parameters(), lr=self.settings.lr)
+
+    def _scores(self, z: Tensor, shots: int) -> Tensor:
+        prototypes = z[:, :, :shots].mean(2)  # [B, N, d]
+        return self.similarity(z[:, :, shots:].flatten(1, 2), prototypes)
+
+    def _embed_once(self, graphs: Tensor) -> Tensor:
+        """Embed each distinct graph once and hand it to every place it occurs at; `graphs` is `[B, N, M]`."""
+        distinct, place = torch.unique(graphs, return_inverse=True)
+        return embed_graphs(self.embedder, self.graphs, distinct)[place]
+
+    def _embed_copies(self, graphs: Tensor, shots: int, film: tuple[Tensor, Tensor] | None) -> Tensor:
+        """Embed every occurrence of a graph by itself, conditioned and normalised with its episode."""
+        episodes, way, per_class = graphs.shape
+        episode = torch.arange(episodes, device=graphs.device).repeat_interleave(way * per_class)
+        groups = None
+        if self.transductive:
+            # The authors' code normalises the supports of an episode together, and its queries together.
+            is_query = (torch.arange(per_class, device=graphs.device) >= shots).long().repeat(episodes * way)
+            groups = Groups(2 * episode + is_query, 2 * episodes)
+        conditioned = None if film is None else Film(*film, episode)
+        z = embed_graphs(self.embedder, self.graphs, graphs, conditioned, groups)
+        return z.view(episodes, way, per_class, -1)

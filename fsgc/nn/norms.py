@@ -1,0 +1,98 @@
+"""Normalisation of node rows `[n, d]`: per graph, per group of graphs, or with running statistics."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from fsgc.nn.segments import Segments
+from fsgc.nn.settings import NORMS, check_choice
+
+
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """Which graphs are normalised together, for `norm: episode`.
+
+    Attributes:
+        index: int64 `[g]`, the group of each graph, such as the support or the query set of an episode.
+        count: how many groups there are.
+    """
+
+    index: Tensor
+    count: int
+
+    def sum(self, per_graph: Tensor) -> Tensor:
+        """Sum over the graphs of each group: `[g, d]` to `[count, d]`."""
+        return per_graph.new_zeros(self.count, per_graph.shape[1]).index_add(0, self.index, per_graph)
+
+
+class NodeNorm(nn.Module):
+    """What the norms share: they see the rows, and which graph and group a row belongs to."""
+
+    def forward(self, x: Tensor, segments: Segments, groups: Groups | None = None) -> Tensor:
+        """Normalise `[n, d]`."""
+        raise NotImplementedError
+
+
+class GraphNorm(NodeNorm):
+    """GraphNorm (Cai et al. 2021): `w · (x - a · mean) / std + b` with learned `w`, `a`, `b`.
+
+    Statistics are those of each graph or, with `across_graphs`, of all graphs of a group. Without groups
+    that is the whole batch, as in the authors' code: a row then depends on the other graphs.
+    """
+
+    def __init__(self, width: int, across_graphs: bool = False, eps: float = 1e-5) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(width))
+        self.bias = nn.Parameter(torch.zeros(width))
+        self.mean_scale = nn.Parameter(torch.ones(width))
+        self.across_graphs = across_graphs
+        self.eps = eps
+
+    def forward(self, x: Tensor, segments: Segments, groups: Groups | None = None) -> Tensor:
+        """Normalise `[n, d]`; `groups` matter only with `across_graphs`."""
+        mean = self._mean(x, segments, groups)
+        centred = x - segments.spread(mean * self.mean_scale)
+        variance = self._mean(centred.square(), segments, groups)
+        scale = self.weight * (variance + self.eps).rsqrt()
+        return torch.addcmul(self.bias, centred, segments.spread(scale))
+
+    def _mean(self, x: Tensor, segments: Segments, groups: Groups | None) -> Tensor:
+        """Mean over the rows of each graph, or of its group, `[g, d]`."""
+        if not self.across_graphs:
+            return segments.mean(x)
+        if groups is None:
+            return x.mean(0, keepdim=True).expand(len(segments.sizes), -1)
+        rows = groups.sum(segments.sizes.to(x.dtype).unsqueeze(1))
+        return (groups.sum(segments.sum(x)) / rows.clamp(min=1)).index_select(0, groups.index)
+
+
+class BatchNorm(NodeNorm):
+    """Batch norm over all nodes; in evaluation its running statistics, so that graphs stay independent."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.norm = nn.BatchNorm1d(width)
+
+    def forward(self, x: Tensor, segments: Segments, groups: Groups | None = None) -> Tensor:  # noqa: ARG002
+        """Normalise `[n, d]`."""
+        result: Tensor = self.norm(x)
+        return result
+
+
+class NoNorm(NodeNorm):
+    """Leaves the rows as they are."""
+
+    def forward(self, x: Tensor, segments: Segments, groups: Groups | None = None) -> Tensor:  # noqa: ARG002
+        """Return `x`."""
+        return x
+
+
+def make_norm(kind: str, width: int) -> NodeNorm:
+    """The norm that a setting names: `graph`, `batch`, `episode` or `none`."""
+    check_choice("norm", kind, NORMS)
+    if kind == "batch":
+        return BatchNorm(width)
+    return NoNorm() if kind == "none" else GraphNorm(width, across_graphs=kind == "episode")

@@ -1,0 +1,1 @@
+"""Training, the same for every method that learns."""

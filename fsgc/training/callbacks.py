@@ -1,0 +1,124 @@
+"""What happens around the steps: randomness, curves, speed, and a stop when the loss is no number."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import pytorch_lightning as pl
+import torch
+from dvclive import Live
+from torch import Tensor
+
+from fsgc.errors import FsgcError
+from fsgc.methods.base import LearnedMethod
+from fsgc.random import generator
+
+
+class TrainingError(FsgcError):
+    """Training cannot go on."""
+
+
+class SeedEachEpoch(pl.Callback):
+    """Makes an epoch's random numbers a function of seed and epoch, so that a resumed run draws the same ones."""
+
+    def __init__(self, seed: int) -> None:
+        self.seed = seed
+
+    def on_train_epoch_start(self, trainer: pl.Trainer, _module: pl.LightningModule) -> None:
+        """Seed PyTorch for this epoch."""
+        torch.manual_seed(int(generator("train", self.seed, block=trainer.current_epoch).integers(2**63)))
+
+
+class Curves(pl.Callback):
+    """Keeps one row of figures an epoch, writes them through DVCLive, and stops the run if a loss is not finite.
+
+    The rows are part of the checkpoint: a resumed run writes the same curves as an undisturbed one.
+
+    Args:
+        directory: where DVCLive writes.
+        checkpoints: where the last good checkpoint is, for the message.
+    """
+
+    def __init__(self, directory: Path, checkpoints: Path) -> None:
+        self.directory = directory
+        self.checkpoints = checkpoints
+        self.rows: list[dict[str, float]] = []
+        self._steps: list[dict[str, Tensor]] = []
+        self._episodes = 0
+        self._start = 0.0
+        self._live: Live | None = None
+
+    def state_dict(self) -> dict[str, Any]:
+        """What a checkpoint keeps."""
+        return {"rows": self.rows}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Go on from a checkpoint."""
+        self.rows = list(state_dict["rows"])
+
+    def on_train_start(self, _trainer: pl.Trainer, _module: pl.LightningModule) -> None:
+        """Open the curves and write the rows of the epochs before."""
+        self._live = Live(str(self.directory), save_dvc_exp=False, dvcyaml=None, report=None)
+        for row in self.rows:
+            self._write(row)
+
+    def on_train_epoch_start(self, _trainer: pl.Trainer, _module: pl.LightningModule) -> None:
+        """Start the clock of the epoch."""
+        self._steps, self._episodes, self._start = [], 0, time.perf_counter()
+
+    def on_train_batch_end(
+        self, _trainer: pl.Trainer, module: pl.LightningModule, _outputs: Any, batch: Any, _batch_idx: int
+    ) -> None:
+        """Note the figures of the step, without waiting for the device."""
+        assert isinstance(module, LearnedMethod)  # noqa: S101  (narrows the type; fit() makes sure)
+        self._steps.append(module.step_values)
+        self._episodes += len(batch.graphs)
+        rate = self._episodes / (time.perf_counter() - self._start)
+        module.log("episodes/s", round(rate), prog_bar=True, batch_size=1)
+
+    def on_train_epoch_end(self, trainer: pl.Trainer, _module: pl.LightningModule) -> None:
+        """Average the steps, check them, add a row."""
+        columns = {name: torch.stack([step[name] for step in self._steps]).cpu() for name in self._steps[0]}
+        bad = torch.nonzero(~torch.isfinite(columns["loss"]))
+        if len(bad):
+            step = trainer.global_step - len(self._steps) + int(bad[0])
+            raise TrainingError(
+                f"the loss is {columns['loss'][bad[0]].item()} at step {step} (epoch {trainer.current_epoch}); "
+                f"the last good checkpoint is {self.checkpoints / 'last.ckpt'}. Lower the learning rate or check the data"
+            )
+        row = {name: float(values.double().mean()) for name, values in columns.items()}
+        row |= {name: float(trainer.callback_metrics[name]) for name in ("val_loss", "val_accuracy")}
+        row["episodes_per_second"] = self._episodes / (time.perf_counter() - self._start)
+        row["seconds"] = time.perf_counter() - self._start
+        self.rows.append(row)
+        self._write(row)
+
+    def on_fit_end(self, _trainer: pl.Trainer, _module: pl.LightningModule) -> None:
+        """Close the curves."""
+        if self._live is not None:
+            self._live.end()
+
+    def _write(self, row: dict[str, float]) -> None:
+        assert self._live is not None  # noqa: S101  (opened in on_train_start)
+        for name, value in row.items():
+            self._live.log_metric(name, value)
+        self._live.next_step()
+
+
+class EpochLines(pl.Callback):
+    """Prints a line an epoch where there is no terminal for a progress bar."""
+
+    def __init__(self, curves: Curves) -> None:
+        self.curves = curves
+
+    def on_train_epoch_end(self, trainer: pl.Trainer, _module: pl.LightningModule) -> None:
+        """Print the epoch's row."""
+        row = self.curves.rows[-1]
+        print(
+            f"epoch {trainer.current_epoch + 1}/{trainer.max_epochs}: loss {row['loss']:.4f}, "
+            f"accuracy {row['accuracy']:.4f}, val_loss {row['val_loss']:.4f}, val_accuracy {row['val_accuracy']:.4f}, "
+            f"{row['episodes_per_second']:.0f} episodes/s",
+            flush=True,
+        )

@@ -1,0 +1,106 @@
+"""A trained method in a file that holds numbers and settings, nothing that runs."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from fsgc.episodes.batches import Episodes
+from fsgc.errors import StoreError
+from fsgc.files import replacing
+from fsgc.methods.base import LearnedMethod
+from fsgc.methods.registry import method_entry
+from fsgc.nn.batch import GraphTensors
+from fsgc.training.fit import FitReport
+
+KIND = "fsgc.model"
+VERSION = 1
+
+
+def peek(path: Path) -> dict[str, Any]:
+    """What a model file holds: origin, settings, report and weights."""
+    try:
+        content: dict[str, Any] = torch.load(path, map_location="cpu", weights_only=True)
+        is_model = content["kind"] == KIND and content["version"] == VERSION
+    except FileNotFoundError:
+        raise StoreError(f"{path} does not exist; train a model with 'dvc repro' or 'fsgc train'") from None
+    except Exception as error:  # a damaged file makes the reader raise nearly anything
+        raise StoreError(f"{path} is damaged ({error}); train it again") from error
+    if not is_model:
+        raise StoreError(f"{path} is not a model of this version of fsgc; train it again")
+    return content
+
+
+@dataclass(frozen=True)
+class TrainedModel:
+    """A trained method and where it comes from.
+
+    Attributes:
+        model: its name in the registry.
+        dataset: what it was trained on.
+        shots: with how many supports.
+        seed: with which seed.
+        features: the node features it takes.
+        settings: its hyperparameters.
+        report: what training took.
+        method: the method itself.
+    """
+
+    model: str
+    dataset: str
+    shots: int
+    seed: int
+    features: tuple[str, ...]
+    settings: Any
+    report: FitReport
+    method: LearnedMethod
+
+    def save(self, path: Path) -> None:
+        """Write weights, settings and origin."""
+        content = {
+            "kind": KIND,
+            "version": VERSION,
+            "model": self.model,
+            "dataset": self.dataset,
+            "shots": self.shots,
+            "seed": self.seed,
+            "features": list(self.features),
+            "settings": asdict(self.settings),
+            "report": asdict(self.report),
+            "num_features": self.method.graphs.num_features,
+            "weights": self.method.state_dict(),
+        }
+        with replacing(path) as partial:
+            torch.save(content, partial)
+
+    @classmethod
+    def load(cls, path: Path, episodes: Episodes) -> TrainedModel:
+        """Read a model and attach the graphs of `episodes`, which must have the features it was trained with."""
+        content = peek(path)
+        entry = method_entry(content["model"])
+        try:
+            settings = entry.method.settings_type(**content["settings"])
+            method = entry.make(content["num_features"], settings)
+            method.load_state_dict(content["weights"])
+        except (RuntimeError, TypeError) as error:
+            raise StoreError(f"{path} does not fit this version of {content['model']}: {error}") from error
+        if tuple(content["features"]) != episodes.feature_names or content["num_features"] != episodes.num_features:
+            raise StoreError(
+                f"{path} takes {content['num_features']} features ({' '.join(content['features'])}), the episodes have "
+                f"{episodes.num_features} ({' '.join(episodes.feature_names)})"
+            )
+        method.attach(GraphTensors(episodes.graphs, episodes.features))
+        method.eval()
+        return cls(
+            model=content["model"],
+            dataset=content["dataset"],
+            shots=content["shots"],
+            seed=content["seed"],
+            features=tuple(content["features"]),
+            settings=settings,
+            report=FitReport(**content["report"]),
+            method=method,
+        )

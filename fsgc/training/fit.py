@@ -1,0 +1,168 @@
+"""Training a method on stored episodes: resumable, deterministic, selected on validation episodes."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import resource
+import sys
+import warnings
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import pytorch_lightning as pl
+import torch
+from pytorch_lightning.callbacks import EarlyStopping, ModelCheckpoint, TQDMProgressBar
+
+from fsgc.episodes.batches import Episodes
+from fsgc.errors import SettingsError
+from fsgc.files import remove, replacing
+from fsgc.methods.base import LearnedMethod
+from fsgc.methods.registry import method_entry
+from fsgc.nn.batch import GraphTensors
+from fsgc.random import generator
+from fsgc.training.callbacks import Curves, EpochLines, SeedEachEpoch
+from fsgc.training.data import EpisodeData
+from fsgc.training.settings import Experiment
+
+RUN_FILE = "run.json"
+
+
+@dataclass(frozen=True)
+class FitReport:
+    """What training took.
+
+    Attributes:
+        epochs: epochs trained.
+        best_epoch: the epoch the weights are from, counted from 1.
+        best: the monitored validation metric there.
+        seconds: of all epochs.
+        peak_memory: bytes of main memory the process took at most.
+        parameters: trainable numbers.
+    """
+
+    epochs: int
+    best_epoch: int
+    best: float
+    seconds: float
+    peak_memory: int
+    parameters: int
+
+
+def make_method(experiment: Experiment, episodes: Episodes, seed: int) -> LearnedMethod:
+    """A fresh method whose first weights depend on `seed` only, with the graphs of the episodes."""
+    torch.manual_seed(int(generator("weights", seed).integers(2**63)))
+    method = method_entry(experiment.model).make(episodes.features.table.shape[1], experiment.method)
+    method.attach(GraphTensors(episodes.graphs, episodes.features))
+    return method
+
+
+def fit(experiment: Experiment, episodes: Episodes, seed: int, state: Path, curves: Path) -> tuple[LearnedMethod, FitReport]:
+    """Train a method and return it with the weights of its best epoch.
+
+    Args:
+        experiment: model, hyperparameters and loop.
+        episodes: the stored episodes; the test ones are not touched.
+        seed: of weights and of everything drawn in training.
+        state: a directory for checkpoints; a run found there that was killed is taken up where it stood.
+        curves: where the figures of every epoch go, for `dvc plots`.
+    """
+    settings = experiment.train
+    stored = episodes.store.settings.train_epochs
+    if settings.max_epochs > stored:
+        raise SettingsError(
+            f"train.max_epochs: {settings.max_epochs} epochs, but {stored} are stored; raise episodes.train_epochs"
+        )
+    method = make_method(experiment, episodes, seed)
+    last = _open_state(state, experiment, episodes, seed)
+    rows = Curves(curves, state)
+    if last is None or not _finished(last, settings.max_epochs):
+        _silence_lightning()
+        terminal = sys.stderr.isatty()
+        trainer = pl.Trainer(
+            accelerator=settings.accelerator,
+            devices=1,
+            precision=settings.precision,  # type: ignore[arg-type]
+            max_epochs=settings.max_epochs,
+            gradient_clip_val=settings.gradient_clip,
+            deterministic="warn",
+            callbacks=[
+                SeedEachEpoch(seed),
+                _early_stopping(settings.monitor, settings.patience),
+                rows,
+                TQDMProgressBar() if terminal else EpochLines(rows),
+                *_checkpoints(state, settings.monitor),
+            ],
+            logger=False,
+            enable_progress_bar=terminal,
+            enable_model_summary=False,
+            num_sanity_val_steps=0,
+            reload_dataloaders_every_n_epochs=1,
+        )
+        data = EpisodeData(episodes, settings.batch_size, method.episodes_at_once)
+        trainer.fit(method, datamodule=data, ckpt_path=last, weights_only=True)
+    content = torch.load(state / "last.ckpt", weights_only=True)
+    rows.load_state_dict(content["callbacks"]["Curves"])
+    chosen = torch.load(state / "best.ckpt", weights_only=True)
+    method.load_state_dict(chosen["state_dict"])
+    method.to("cpu").eval()
+    epoch = int(chosen["epoch"])
+    report = FitReport(
+        epochs=len(rows.rows),
+        best_epoch=epoch + 1,
+        best=rows.rows[epoch][f"val_{settings.monitor}"],
+        seconds=sum(row["seconds"] for row in rows.rows),
+        peak_memory=1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss,
+        parameters=sum(p.numel() for p in method.parameters() if p.requires_grad),
+    )
+    return method, report
+
+
+def _open_state(state: Path, experiment: Experiment, episodes: Episodes, seed: int) -> Path | None:
+    """The checkpoint to resume from, if `state` holds one of this very run; another run's state is cleared."""
+    identity = {
+        "experiment": asdict(experiment),
+        "seed": seed,
+        "episodes": dict(episodes.store.attributes),
+        "features": list(episodes.feature_names),
+        "torch": torch.__version__,
+    }
+    digest = hashlib.sha256(json.dumps(identity, sort_keys=True, default=str).encode()).hexdigest()
+    run_file = state / RUN_FILE
+    if not run_file.exists() or run_file.read_text(encoding="utf-8") != digest:
+        remove(state)
+        state.mkdir(parents=True)
+        with replacing(run_file) as partial:
+            partial.write_text(digest, encoding="utf-8")
+    last = state / "last.ckpt"
+    return last if last.exists() else None
+
+
+def _finished(last: Path, max_epochs: int) -> bool:
+    """Whether the run was killed after its last epoch."""
+    content: dict[str, Any] = torch.load(last, weights_only=True)
+    stopping = next(state for name, state in content["callbacks"].items() if name.startswith("EarlyStopping"))
+    return int(content["epoch"]) + 1 == max_epochs or stopping["wait_count"] >= stopping["patience"]
+
+
+def _early_stopping(monitor: str, patience: int) -> EarlyStopping:
+    mode = "min" if monitor == "loss" else "max"
+    return EarlyStopping(f"val_{monitor}", patience=patience, mode=mode, check_on_train_epoch_end=True)
+
+
+def _checkpoints(state: Path, monitor: str) -> list[ModelCheckpoint]:
+    """The best epoch so far, to be the result, and the last one, to resume from; both written atomically."""
+    mode = "min" if monitor == "loss" else "max"
+    common: dict[str, Any] = {"dirpath": state, "save_on_train_epoch_end": True, "enable_version_counter": False}
+    return [
+        ModelCheckpoint(filename="best", monitor=f"val_{monitor}", mode=mode, **common),
+        ModelCheckpoint(filename="last", **common),
+    ]
+
+
+def _silence_lightning() -> None:
+    """Lightning greets with hints about devices and workers; what we have to say is in our own lines."""
+    logging.getLogger("pytorch_lightning").setLevel(logging.WARNING)
+    warnings.filterwarnings("ignore", module="pytorch_lightning")

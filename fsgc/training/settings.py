@@ -1,0 +1,87 @@
+"""Settings of the training loop, and of one experiment as a whole."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from fsgc.errors import SettingsError
+from fsgc.methods.registry import method_entry
+from fsgc.nn.settings import check_choice, check_count
+from fsgc.settings import from_mapping
+
+MONITORS = ("loss", "accuracy")
+ACCELERATORS = ("auto", "cpu", "gpu", "mps")
+PRECISIONS = ("32-true", "64-true", "bf16-mixed", "16-mixed")
+
+
+@dataclass(frozen=True)
+class TrainSettings:
+    """The training loop.
+
+    Attributes:
+        monitor: the validation metric that early stopping and the choice of the checkpoint look at.
+        max_epochs: at most so many epochs, of the stored ones.
+        patience: epochs without improvement before training stops.
+        batch_size: episodes of a step.
+        gradient_clip: largest norm of the gradient.
+        accelerator: `auto` takes a GPU if there is one.
+        precision: as Lightning names it.
+    """
+
+    monitor: str = "loss"
+    max_epochs: int = 20
+    patience: int = 10
+    batch_size: int = 32
+    gradient_clip: float = 10.0
+    accelerator: str = "auto"
+    precision: str = "32-true"
+
+    def __post_init__(self) -> None:
+        check_choice("train.monitor", self.monitor, MONITORS)
+        for name in ("max_epochs", "patience", "batch_size"):
+            check_count(f"train.{name}", getattr(self, name))
+        if not self.gradient_clip > 0:
+            raise SettingsError(f"train.gradient_clip: {self.gradient_clip} does not fit; it must be above 0")
+        check_choice("train.accelerator", self.accelerator, ACCELERATORS)
+        check_choice("train.precision", self.precision, PRECISIONS)
+
+
+def layered(name: str, section: Any, dataset: str, preset: str) -> dict[str, Any]:
+    """The values of a section for one dataset: its `default`, then the dataset's own, then those of the preset."""
+    if not isinstance(section, Mapping) or not isinstance(section.get("default"), Mapping):
+        raise SettingsError(f"{name}.default: the section is missing from params.yaml")
+    presets = section.get("presets") or {}
+    if preset != "paper" and preset not in presets:
+        raise SettingsError(f"preset: {preset!r} is unknown; allowed are {', '.join(['paper', *presets])}")
+    return {**section["default"], **(section.get(dataset) or {}), **(presets.get(preset) or {})}
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """The settings of one experiment, read and checked before any work.
+
+    Attributes:
+        model: a name in the registry of methods.
+        method: its hyperparameters.
+        train: the training loop.
+    """
+
+    model: str
+    method: Any
+    train: TrainSettings
+
+    @classmethod
+    def from_params(cls, params: Mapping[str, Any], model: str, dataset: str) -> Experiment:
+        """Take the sections of `params.yaml` that concern one model on one dataset."""
+        entry = method_entry(model)
+        preset = params.get("preset", "paper")
+        section = entry.method.section
+        hyperparameters = layered(section, params.get(section), dataset, preset)
+        loop = layered("train", params.get("train"), dataset, "paper")
+        return cls(
+            model,
+            from_mapping(section, entry.method.settings_type, hyperparameters),
+            from_mapping("train", TrainSettings, loop),
+        )

@@ -1,0 +1,194 @@
+"""What `dvc.yaml` says a stage depends on against what it really uses."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import json
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from fsgc.data.splits import make_split
+from fsgc.episodes.store import EpisodeSettings
+from tests.pipeline.project import ROOT, TIMEOUT
+
+PIPELINE: dict[str, Any] = yaml.safe_load((ROOT / "dvc.yaml").read_text())["stages"]
+PARAMS: dict[str, Any] = yaml.safe_load((ROOT / "params.yaml").read_text())
+PACKAGES = ("fsgc", "pipeline")
+
+# Imports a stage's module, then runs it: which files of ours are loaded before and after, what it read of the catalog.
+PROBE = """
+import importlib, json, sys
+from pathlib import Path
+
+def loaded():
+    files = [m.__file__ for name, m in list(sys.modules.items()) if name.split(".")[0] in ("fsgc", "pipeline")]
+    return sorted(Path(file).relative_to(Path.cwd()).as_posix() for file in files if file)
+
+module = importlib.import_module(sys.argv[1])
+imported = loaded()
+catalog = importlib.import_module("fsgc.data.catalog")
+catalog.load_catalog()
+fields, read, plain = set(catalog.Dataset.__dataclass_fields__), set(), catalog.Dataset.__getattribute__
+catalog.Dataset.__getattribute__ = lambda self, name: read.add(name) or plain(self, name)
+module.main(sys.argv[2:], standalone_mode=False)
+print(json.dumps([imported, loaded(), sorted(read & fields)]))
+"""
+
+
+@dataclass(frozen=True)
+class Use:
+    """What a stage uses: our files loaded once its module is imported, and once it has run; keys of the catalog."""
+
+    imported: list[str]
+    ran: list[str]
+    keys: set[str]
+
+
+def code(files: list[str]) -> list[str]:
+    """The files with logic: an `__init__.py` has none, see below."""
+    return sorted(file for file in files if file.endswith(".py") and Path(file).name != "__init__.py")
+
+
+def command_of(stage: str) -> list[str]:
+    """The words of a stage's command."""
+    command: str = PIPELINE[stage]["cmd"]
+    for name, value in {"dataset": "triangles_gen", "shots": "5", "seed": "0"}.items():
+        command = command.replace(f"${{{name}}}", value)
+    return shlex.split(command)
+
+
+@pytest.fixture(scope="module")
+def uses(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Use]:
+    """Stage -> what it uses, found by running all in the order of `dvc.yaml`."""
+    data, found = tmp_path_factory.mktemp("data"), {}
+    for stage in PIPELINE:
+        python, flag, module, *arguments = command_of(stage)
+        assert (python, flag) == ("python", "-m")
+        command = [sys.executable, "-c", PROBE, module, *arguments, "--data", str(data)]
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=TIMEOUT)
+        assert done.returncode == 0, done.stderr
+        imported, ran, keys = json.loads(done.stdout.splitlines()[-1])
+        found[stage] = Use(code(imported), code(ran), set(keys))
+    return found
+
+
+def test_a_module_per_stage() -> None:
+    assert [command_of(stage)[2] for stage in PIPELINE] == [f"pipeline.{stage}" for stage in PIPELINE]
+    modules = {path.stem for path in (ROOT / "pipeline").glob("*.py")}
+    assert modules == {*PIPELINE, "__init__", "stage"}
+
+
+@pytest.mark.parametrize("stage", PIPELINE)
+def test_a_stage_declares_the_modules_it_imports_and_no_others(uses: dict[str, Use], stage: str) -> None:
+    assert f"pipeline/{stage}.py" in uses[stage].imported
+    assert code(PIPELINE[stage]["deps"]) == uses[stage].imported == uses[stage].ran
+
+
+@pytest.mark.parametrize("stage", PIPELINE)
+def test_a_stage_depends_on_stores_and_single_files(stage: str) -> None:
+    others = [path for path in PIPELINE[stage]["deps"] if not path.startswith("data/")]
+    assert others == code(others)
+    assert all((ROOT / path).is_file() for path in others)
+
+
+def stores_made_before(stage: str) -> set[str]:
+    before = list(PIPELINE)[: list(PIPELINE).index(stage)]
+    return {out for name in before for out in PIPELINE[name]["outs"]}
+
+
+@pytest.mark.parametrize("stage", PIPELINE)
+def test_a_stage_reads_stores_of_stages_before_it(stage: str) -> None:
+    assert {path for path in PIPELINE[stage]["deps"] if path.startswith("data/")} <= stores_made_before(stage)
+
+
+def sections_read(source: str) -> set[str]:
+    """The sections of `params.yaml` that a module asks for by `section("name", …)`."""
+    calls = (node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call))
+    return {
+        ast.literal_eval(call.args[0])
+        for call in calls
+        if isinstance(call.func, ast.Name) and call.func.id == "section"
+    }
+
+
+@pytest.mark.parametrize("stage", PIPELINE)
+def test_a_stage_declares_the_settings_it_reads(stage: str) -> None:
+    declared = {item for item in PIPELINE[stage]["params"] if isinstance(item, str)}
+    assert declared == sections_read((ROOT / "pipeline" / f"{stage}.py").read_text())
+
+
+@pytest.mark.parametrize("stage", PIPELINE)
+def test_a_stage_declares_what_it_reads_of_the_catalog(uses: dict[str, Use], stage: str) -> None:
+    """The whole entry of its dataset, or exactly the keys it reads; never another dataset's."""
+    declared = [item for item in PIPELINE[stage]["params"] if isinstance(item, dict)]
+    keys = sorted(uses[stage].keys - {"key"})
+    assert [{path: sorted(names) for path, names in item.items()} for item in declared] in (
+        [{"fsgc/data/catalog.toml": ["${dataset}"]}],
+        [{"fsgc/data/catalog.toml": [f"${{dataset}}.{key}" for key in keys]}],
+    )
+
+
+def late_imports(tree: ast.AST, inside: bool = False) -> Iterator[str]:
+    """The modules of ours that are imported within functions, where a look at what is loaded may miss them."""
+    for node in ast.iter_child_nodes(tree):
+        if inside and isinstance(node, ast.Import):
+            yield from (name.name for name in node.names if name.name.split(".")[0] in PACKAGES)
+        elif inside and isinstance(node, ast.ImportFrom) and (node.level or str(node.module).split(".")[0] in PACKAGES):
+            yield "." * node.level + str(node.module)
+        elif isinstance(node, ast.Name | ast.Attribute | ast.alias) and "import" in _name(node):
+            yield _name(node)
+        yield from late_imports(node, inside or isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda))
+
+
+def _name(node: ast.Name | ast.Attribute | ast.alias) -> str:
+    match node:
+        case ast.Name(id=name) | ast.Attribute(attr=name) | ast.alias(name=name):
+            return name
+
+
+@pytest.mark.parametrize(
+    ("source", "found"),
+    [
+        ("import fsgc.api", []),
+        ("def f():\n  import numpy, fsgc.api", ["fsgc.api"]),
+        ("class A:\n  async def f(self):\n    if 1:\n      from pipeline.stage import stage", ["pipeline.stage"]),
+        ("def f():\n  from . import api", [".None"]),
+        ("import importlib", ["importlib"]),
+        ("from importlib import import_module as load", ["import_module"]),
+        ("x = __import__('fsgc')", ["__import__"]),
+    ],
+)
+def test_late_imports_are_seen(source: str, found: list[str]) -> None:
+    assert list(late_imports(ast.parse(source))) == found
+
+
+def test_no_module_of_a_stage_imports_late_but_for_pyg(uses: dict[str, Use]) -> None:
+    """The conversions to and from PyG are for users, not for stages, and PyG takes seconds to load."""
+    files = {file for use in uses.values() for file in use.imported}
+    late = {file: set(late_imports(ast.parse((ROOT / file).read_text()))) for file in files}
+    assert {file: names for file, names in late.items() if names} == {"fsgc/data/graph_store.py": {"fsgc.data.pyg"}}
+
+
+@pytest.mark.parametrize(
+    "path", [path.relative_to(ROOT).as_posix() for name in PACKAGES for path in (ROOT / name).rglob("__init__.py")]
+)
+def test_init_files_hold_no_logic(path: str) -> None:
+    """So that no stage need declare them."""
+    kinds = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda
+    tree = ast.parse((ROOT / path).read_text())
+    names = {getattr(node, "name", "lambda") for node in ast.walk(tree) if isinstance(node, kinds)}
+    assert names == ({"__getattr__", "__dir__"} if path == "fsgc/__init__.py" else set())
+
+
+def test_the_pipeline_draws_the_episodes_of_the_api() -> None:
+    assert PARAMS["episodes"] == asdict(EpisodeSettings())
+    assert PARAMS["split"] == {"held_out_share": inspect.signature(make_split).parameters["held_out_share"].default}

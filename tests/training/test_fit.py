@@ -1,0 +1,165 @@
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from fsgc.episodes.batches import Episodes
+from fsgc.errors import SettingsError
+from fsgc.methods.base import LearnedMethod
+from fsgc.methods.prototypical import PrototypicalSettings
+from fsgc.training.callbacks import Curves, TrainingError
+from fsgc.training.fit import FitReport, fit
+from fsgc.training.settings import Experiment, TrainSettings
+from tests.methods.conftest import make_episodes
+
+SMALL = PrototypicalSettings(width=8, lr=1e-2, dropout=0.2)
+LOOP = TrainSettings(max_epochs=4, batch_size=16, accelerator="cpu")
+
+
+@pytest.fixture(scope="module")
+def episodes(tmp_path_factory: pytest.TempPathFactory) -> Episodes:
+    return make_episodes(tmp_path_factory.mktemp("episodes") / "x.zarr")
+
+
+def _fit(
+    tmp_path: Path, episodes: Episodes, seed: int = 0, model: str = "pn_tae_mu", **loop: Any
+) -> tuple[LearnedMethod, FitReport]:
+    experiment = Experiment(model, SMALL, replace(LOOP, **loop))
+    return fit(experiment, episodes, seed, tmp_path / "state", tmp_path / "curves")
+
+
+def _weights(method: LearnedMethod) -> torch.Tensor:
+    return torch.cat([value.flatten().float() for value in method.state_dict().values()])
+
+
+def test_it_learns_and_reports(tmp_path: Path, episodes: Episodes) -> None:
+    _, report = _fit(tmp_path, episodes, model="pn")
+    assert report.epochs == 4
+    assert 1 <= report.best_epoch <= 4
+    assert report.parameters > 100
+    curves = tmp_path / "curves" / "plots" / "metrics"
+    losses = np.genfromtxt(curves / "val_loss.tsv", names=True)["val_loss"]
+    assert len(losses) == 4
+    assert losses[-1] < losses[0]
+    assert report.best == pytest.approx(losses.min())
+    assert {"accuracy.tsv", "cross_entropy.tsv", "episodes_per_second.tsv", "val_accuracy.tsv"} <= {
+        p.name for p in curves.iterdir()
+    }
+
+
+def test_the_seed_decides_everything(tmp_path: Path, episodes: Episodes) -> None:
+    first, again, other = (
+        _weights(_fit(tmp_path / name, episodes, seed)[0]) for name, seed in (("a", 0), ("b", 0), ("c", 1))
+    )
+    assert torch.equal(first, again)
+    assert not torch.equal(first, other)
+
+
+@pytest.mark.parametrize("epoch", [0, 1, 3])
+def test_a_run_that_died_goes_on_and_ends_the_same(
+    tmp_path: Path, episodes: Episodes, monkeypatch: pytest.MonkeyPatch, epoch: int
+) -> None:
+    """Die in the middle of an epoch (of the last one: after it, before anything was returned)."""
+    undisturbed, expected = _fit(tmp_path / "undisturbed", episodes)
+    with monkeypatch.context() as patch:
+        original = Curves.on_train_batch_end
+
+        def die(self: Curves, trainer: Any, module: Any, outputs: Any, batch: Any, index: int) -> None:
+            original(self, trainer, module, outputs, batch, index)
+            if trainer.current_epoch == epoch and index == 1:
+                raise RuntimeError("died")
+
+        patch.setattr(Curves, "on_train_batch_end", die)
+        with pytest.raises(RuntimeError, match="died"):
+            _fit(tmp_path / "resumed", episodes)
+    resumed, report = _fit(tmp_path / "resumed", episodes)
+    assert torch.equal(_weights(undisturbed), _weights(resumed))
+    assert (report.epochs, report.best_epoch, report.best) == (expected.epochs, expected.best_epoch, expected.best)
+    rows = [
+        np.genfromtxt(tmp_path / run / "curves" / "plots" / "metrics" / "loss.tsv", names=True)["loss"].tolist()
+        for run in ("undisturbed", "resumed")
+    ]
+    assert rows[0] == rows[1]
+
+
+def test_a_run_that_died_after_its_last_epoch_is_not_trained_further(tmp_path: Path, episodes: Episodes) -> None:
+    method, report = _fit(tmp_path, episodes, patience=1, max_epochs=4)
+    stamp = (tmp_path / "state" / "last.ckpt").stat().st_mtime_ns
+    again, second = _fit(tmp_path, episodes, patience=1, max_epochs=4)
+    assert (tmp_path / "state" / "last.ckpt").stat().st_mtime_ns == stamp
+    assert torch.equal(_weights(method), _weights(again))
+    assert replace(second, peak_memory=0) == replace(report, peak_memory=0)
+
+
+def test_the_state_of_another_run_is_not_taken_up(tmp_path: Path, episodes: Episodes) -> None:
+    _fit(tmp_path, episodes, max_epochs=2)
+    fresh, _ = _fit(tmp_path / "fresh", episodes, max_epochs=3)
+    after, _ = _fit(tmp_path, episodes, max_epochs=3)
+    assert torch.equal(_weights(fresh), _weights(after))
+
+
+def test_early_stopping_and_selection_follow_the_monitor(tmp_path: Path, episodes: Episodes) -> None:
+    _, by_loss = _fit(tmp_path / "loss", episodes, monitor="loss")
+    _, by_accuracy = _fit(tmp_path / "accuracy", episodes, monitor="accuracy")
+    for report, name, choose in ((by_loss, "loss", np.argmin), (by_accuracy, "accuracy", np.argmax)):
+        curve = tmp_path / name / "curves" / "plots" / "metrics" / f"val_{name}.tsv"
+        values = np.genfromtxt(curve, names=True)[f"val_{name}"]
+        assert report.best_epoch == int(choose(values)) + 1
+
+
+def test_a_loss_that_is_no_number_stops_with_the_step(
+    tmp_path: Path, episodes: Episodes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from fsgc.methods.prototypical import PrototypicalNetwork
+
+    original = PrototypicalNetwork.loss
+
+    def broken(self: PrototypicalNetwork, batch: Any) -> Any:
+        loss = original(self, batch)
+        if self.trainer.global_step == 4:
+            return replace(loss, total=loss.total * float("nan"))
+        return loss
+
+    monkeypatch.setattr(PrototypicalNetwork, "loss", broken)
+    with pytest.raises(TrainingError, match=r"the loss is nan at step 4 \(epoch 1\).*last\.ckpt"):
+        _fit(tmp_path, episodes)
+    assert (tmp_path / "state" / "last.ckpt").exists()
+
+
+def test_more_epochs_than_stored_are_refused_before_any_work(tmp_path: Path, episodes: Episodes) -> None:
+    with pytest.raises(SettingsError, match=r"train\.max_epochs: 5 epochs, but 4 are stored"):
+        _fit(tmp_path, episodes, max_epochs=5)
+    assert not (tmp_path / "state").exists()
+
+
+@pytest.mark.parametrize("model", ["pn", "pn_tae_mu"])
+def test_novel_graphs_replaced_by_noise_change_no_weight(tmp_path: Path, episodes: Episodes, model: str) -> None:
+    novel = np.isin(episodes.graphs.y, episodes.split.novel)
+    nodes = np.repeat(novel, episodes.graphs.num_nodes)
+    edges = np.repeat(novel, np.diff(episodes.graphs.edge_ptr))
+    rng = np.random.default_rng(0)
+    attr = np.where(nodes[:, None], rng.normal(100, 50, (len(nodes), 3)), episodes.graphs.node_attr)
+    label = np.where(nodes, rng.integers(50, 99, len(nodes)), episodes.graphs.node_label)
+    source, target = episodes.graphs.edge_index + np.repeat(
+        episodes.graphs.node_ptr[:-1], np.diff(episodes.graphs.edge_ptr)
+    )
+    noise = type(episodes.graphs).from_edges(
+        episodes.graphs.num_nodes, source[~edges], target[~edges], episodes.graphs.y, label, attr
+    )
+    assert noise.fingerprint() != episodes.graphs.fingerprint()
+    clean, _ = _fit(tmp_path / "clean", episodes, model=model)
+    noisy, _ = _fit(tmp_path / "noisy", replace(episodes, graphs=noise), model=model)
+    assert torch.equal(_weights(clean), _weights(noisy))
+
+
+def test_checkpoints_hold_nothing_that_runs(tmp_path: Path, episodes: Episodes) -> None:
+    _fit(tmp_path, episodes, max_epochs=1)
+    for name in ("last.ckpt", "best.ckpt"):
+        content = torch.load(tmp_path / "state" / name, weights_only=True)
+        json.dumps(content["callbacks"]["Curves"])

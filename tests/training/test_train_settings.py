@@ -1,0 +1,83 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fsgc.data.catalog import load_catalog
+from fsgc.errors import SettingsError
+from fsgc.methods.prototypical import PrototypicalSettings
+from fsgc.methods.registry import METHODS
+from fsgc.settings import load_params
+from fsgc.training.settings import Experiment, TrainSettings
+
+PARAMS = load_params(Path(__file__).parents[2] / "params.yaml")
+
+# Appendix A.2 of the paper, as METHODS tables it: lr, α, γ0, β0, λ_mixup, λ_reg, pooling, d, convolutions, dropout, MLP.
+PAPER = {
+    "enzymes": (1e-4, 7.5, 0, 1, 0.1, 0.1, "mean", 64, 2, 0, 2),
+    "letter_high": (1e-2, 90, 0, 5, 0.1, 0.3, "sum", 32, 3, 0.7, 2),
+    "reddit": (1e-4, 7.5, 0, 1, 0.1, 0.1, "mean", 64, 2, 0, 2),
+    "triangles": (1e-3, 7.5, 0, 1, 0.6, 0.8, "mean", 64, 2, 0.5, 1),
+    "coil_del": (1e-4, 7.5, 0, 1, 0.1, 0.1, "mean", 64, 2, 0, 2),
+    "graph_r52": (1e-4, 7.5, 0, 1, 0.1, 0.1, "mean", 64, 2, 0, 2),
+}
+
+
+@pytest.mark.parametrize("dataset", PAPER)
+def test_params_hold_the_papers_hyperparameters(dataset: str) -> None:
+    s = Experiment.from_params(PARAMS, "pn_tae_mu", dataset).method
+    found = (s.lr, s.scale, s.gamma0, s.beta0, s.lambda_mixup, s.lambda_reg)
+    found += (s.pooling, s.width, s.num_convs, s.dropout, s.gin_mlp_layers)
+    assert found == PAPER[dataset]
+    assert s.norm == "graph"
+    assert s.learnable_eps
+
+
+@pytest.mark.parametrize("dataset", load_catalog())
+@pytest.mark.parametrize("model", METHODS)
+@pytest.mark.parametrize("preset", ["paper", "authors"])
+def test_every_model_dataset_and_preset_is_possible(dataset: str, model: str, preset: str) -> None:
+    experiment = Experiment.from_params({**PARAMS, "preset": preset}, model, dataset)
+    assert isinstance(experiment.method, PrototypicalSettings)
+    assert experiment.train.batch_size == (8 if dataset == "reddit" else 32)
+    if preset == "authors":
+        s = experiment.method
+        assert (s.norm, s.learnable_eps, s.square_lambda_reg) == ("episode", False, True)
+        assert (s.mixup_source, s.mixup_mask, s.mixup_ratio, s.mixup_loss) == (
+            "query", "blocks", "uniform", "cross_entropy",
+        )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("section", "key", "value", "message"),
+    [
+        ("prototypical", "lr", -0.1, "lr: -0.1 does not fit; it must be above 0"),
+        ("prototypical", "width", 0, "width: 0 does not fit"),
+        ("prototypical", "norm", "layer", "norm: 'layer' is unknown; allowed are graph, batch, episode, none"),
+        ("prototypical", "colour", 1, r"prototypical\.colour: unknown; the keys of 'prototypical' are width"),
+        ("train", "monitor", "f1", r"train\.monitor: 'f1' is unknown; allowed are loss, accuracy"),
+        ("train", "max_epochs", 0, r"train\.max_epochs: 0 does not fit"),
+        ("train", "batch_size", 2.5, r"train\.batch_size: 2\.5 is not of type int"),
+        ("train", "accelerator", "abacus", r"train\.accelerator: 'abacus' is unknown"),
+        ("train", "gradient_clip", -1, r"train\.gradient_clip: -1"),
+    ],
+)
+def test_bad_settings_name_the_key_and_what_is_allowed(section: str, key: str, value: Any, message: str) -> None:
+    params = {**PARAMS, section: {**PARAMS[section], "enzymes": {key: value}}}
+    with pytest.raises(SettingsError, match=message):
+        Experiment.from_params(params, "pn", "enzymes")
+
+
+def test_unknown_models_presets_and_missing_sections() -> None:
+    with pytest.raises(SettingsError, match="model: unknown method 'pn_ta'; did you mean 'pn_tae'"):
+        Experiment.from_params(PARAMS, "pn_ta", "enzymes")
+    with pytest.raises(SettingsError, match="preset: 'ours' is unknown; allowed are paper, authors"):
+        Experiment.from_params({**PARAMS, "preset": "ours"}, "pn", "enzymes")
+    with pytest.raises(SettingsError, match=r"prototypical\.default: the section is missing"):
+        Experiment.from_params({"train": PARAMS["train"]}, "pn", "enzymes")
+
+
+def test_the_defaults_of_the_loop_are_those_of_the_code() -> None:
+    assert TrainSettings(**PARAMS["train"]["default"]) == TrainSettings()
