@@ -49,17 +49,13 @@ class PlainPN(nn.Module):
         super().__init__()
         self.settings = settings
         width, convs = settings.width, settings.num_convs
-        self.mlps = [
-            PlainMLP(num_features if i == 0 else width, width, settings.gin_mlp_layers) for i in range(convs)
-        ]
+        self.mlps = [PlainMLP(num_features if i == 0 else width, width, settings.gin_mlp_layers) for i in range(convs)]
         self.convs = nn.ModuleList(GINConv(mlp, train_eps=settings.learnable_eps) for mlp in self.mlps)
         self.jump = nn.Linear(num_features + convs * width, width)
         self.jump_norm = nn.LayerNorm(width)
         self.out = nn.Linear(width, width)
         self.scale = nn.Parameter(torch.tensor(float(settings.scale)))
-        self.conditioner = (
-            TaskConditioner(width, convs + 1, settings.gamma0, settings.beta0) if task_adaptive else None
-        )
+        self.conditioner = TaskConditioner(width, convs + 1, settings.gamma0, settings.beta0) if task_adaptive else None
         self.mixup = mixup
 
     def embed(self, listed: list[Data], film: tuple[Tensor, Tensor] | None = None) -> Tensor:

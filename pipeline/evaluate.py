@@ -8,7 +8,8 @@ import click
 
 from fsgc.data.catalog import dataset as catalog_entry
 from fsgc.episodes.batches import Episodes
-from fsgc.evaluation.results import evaluate, result_line
+from fsgc.evaluation.results import evaluate
+from fsgc.evaluation.summary import result_line
 from fsgc.training.checkpoint import TrainedModel
 from fsgc.workspace import Workspace
 from pipeline.stage import data_option, dataset_option, seed_option, shots_option, stage
@@ -23,9 +24,7 @@ from pipeline.stage import data_option, dataset_option, seed_option, shots_optio
 @click.option("--out", default="results", show_default=True, type=click.Path(path_type=Path))
 @click.option("--metrics", default="metrics.json", show_default=True, type=click.Path(path_type=Path))
 @stage
-def main(
-    dataset: str, shots: int, seed: int, workspace: Workspace, model_file: Path, out: Path, metrics: Path
-) -> None:
+def main(dataset: str, shots: int, seed: int, workspace: Workspace, model_file: Path, out: Path, metrics: Path) -> None:
     """Score all test episodes of a dataset; the only place where novel classes are looked at."""
     episodes = Episodes.open(workspace, dataset, shots, seed, catalog_entry(dataset).features)
     model = TrainedModel.load(model_file, episodes)

@@ -26,9 +26,7 @@ from pipeline.stage import data_option, dataset_option, model_option, seed_optio
 @click.option("--out", default="results/model.pt", show_default=True, type=click.Path(path_type=Path))
 @click.option("--curves", default="results/curves", show_default=True, type=click.Path(path_type=Path))
 @stage
-def main(
-    dataset: str, shots: int, model: str, seed: int, workspace: Workspace, out: Path, curves: Path
-) -> None:
+def main(dataset: str, shots: int, model: str, seed: int, workspace: Workspace, out: Path, curves: Path) -> None:
     """Train a method; a run that was killed goes on from its last epoch."""
     experiment = Experiment.from_params(load_params(), model, dataset)
     episodes = Episodes.open(workspace, dataset, shots, seed, catalog_entry(dataset).features)

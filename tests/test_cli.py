@@ -74,7 +74,7 @@ def test_mistakes_are_one_sentence(arguments: tuple[str, ...], message: str) -> 
 
 
 def test_every_command_has_help_worth_reading() -> None:
-    for arguments in ((), ("datasets",), ("datasets", "show"), ("build",), ("results",)):
+    for arguments in ((), ("datasets",), ("datasets", "show"), ("build",), ("models",), ("train",), ("evaluate",)):
         result = _run(*arguments, "--help")
         assert result.exit_code == 0
         assert len(result.output.splitlines()) >= 6
@@ -83,5 +83,37 @@ def test_every_command_has_help_worth_reading() -> None:
 def test_results_without_a_run_says_what_to_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert "run this from the project's root" in _run("results").output
-    (tmp_path / "params.yaml").write_text("{dataset: triangles_gen, shots: 5, seed: 0}")
+    (tmp_path / "params.yaml").write_text("{dataset: triangles_gen, shots: 5, seed: 0, model: pn}")
     assert "run 'dvc repro'" in _run("results").output
+
+
+def test_the_models_and_their_settings() -> None:
+    assert "PN+TAE+MU" in _run("models").output
+    assert [row["name"] for row in json.loads(_run("models", "--json").output)] == [
+        "pn",
+        "pn_mu",
+        "pn_tae",
+        "pn_tae_mu",
+    ]
+    assert json.loads(_run("models", "pn", "--json").output)["settings"]["width"] == 64
+    assert re.search(r"lambda_mixup\s+0\.1", _run("models", "pn_mu").output)
+    assert "did you mean 'pn_tae'" in _run("models", "pn_tea").output
+
+
+def test_train_and_evaluate_without_dvc(tmp_path: Path) -> None:
+    params = tmp_path / "params.yaml"
+    params.write_text(
+        "episodes: {train_epochs: 1, train_per_epoch: 64, val: 20, test: 40}\n"
+        "train: {default: {max_epochs: 1, accelerator: cpu}}\nprototypical: {default: {width: 8}}\n"
+    )
+    model = tmp_path / "pn.pt"
+    trained = _run("train", "pn", "triangles_gen", "--params", str(params), "-o", str(model))
+    assert trained.exit_code == 0, trained.output
+    assert "validation loss" in trained.output
+    assert (tmp_path / "pn.curves" / "plots" / "metrics" / "val_loss.tsv").exists()
+    tested = _run("evaluate", str(model))
+    assert tested.exit_code == 0, tested.output
+    assert "pn on triangles_gen, 5-shot: accuracy" in tested.output
+    metrics = json.loads((tmp_path / "pn.results" / "metrics.json").read_text())
+    assert (metrics["episodes"], metrics["shots"]) == (40, 5)
+    assert "does not exist; train a model" in _run("evaluate", str(tmp_path / "no.pt")).output

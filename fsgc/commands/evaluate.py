@@ -19,7 +19,7 @@ def evaluate(model_file: Path, dataset: str | None, shots: int | None, out: Path
     """
     from fsgc.api import load_episodes
     from fsgc.evaluation.results import evaluate as run
-    from fsgc.evaluation.results import result_line
+    from fsgc.evaluation.summary import result_line
     from fsgc.training.checkpoint import TrainedModel, peek
 
     origin = peek(model_file)

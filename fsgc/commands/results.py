@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import click
 
-from fsgc.data.build import statistics_of
 from fsgc.data.graph_store import GraphStore
-from fsgc.data.splits import PARTS
 from fsgc.episodes.store import EpisodeStore
+from fsgc.errors import StoreError
+from fsgc.evaluation.summary import result_line
 from fsgc.settings import load_params
 from fsgc.workspace import Workspace
+
+METRICS = Path("metrics.json")
 
 
 @click.command()
@@ -19,20 +22,18 @@ def results() -> None:
     """Print where the results of the current experiment are, and what they hold."""
     params, workspace = load_params(), Workspace(Path("data"))
     key, shots, seed = params["dataset"], params["shots"], params["seed"]
-    graphs_path, episodes_path = workspace.graphs(key), workspace.episodes(key, shots, seed)
-    figures = statistics_of(GraphStore.load(graphs_path))
-    store = EpisodeStore.open(episodes_path)
-    counts = {part: len(store.part(part)) for part in PARTS}
-    click.echo(f"\nResults of the experiment '{key}', {shots}-shot, seed {seed}:")
-    click.echo(f"  raw files  {workspace.raw(key)}")
+    graphs = GraphStore.load(workspace.graphs(key))
+    store = EpisodeStore.open(workspace.episodes(key, shots, seed))
+    settings = store.settings
+    if not METRICS.exists():
+        raise StoreError(f"{METRICS} does not exist; run 'dvc repro'")
+    click.echo(f"\nResults of the experiment '{params['model']}' on '{key}', {shots}-shot, seed {seed}:")
+    click.echo(f"  graphs     {workspace.graphs(key)}: {len(graphs)} graphs of {len(graphs.classes)} classes")
     click.echo(
-        f"  graphs     {graphs_path}: {figures.graphs} graphs, {figures.classes} classes, "
-        f"{figures.nodes:.2f} nodes, {figures.edges:.2f} edges on average"
+        f"  episodes   {store.path}: {store.way}-way, {settings.train_epochs} epochs of {settings.train_per_epoch} "
+        f"for training, {settings.val} for validation, {settings.test} for test"
     )
-    click.echo(f"  split      {workspace.split(key, seed)}")
-    click.echo(
-        f"  episodes   {episodes_path}: {store.way}-way {shots}-shot, "
-        f"{store.settings.train_epochs} epochs of {counts['train']} for training, {counts['val']} for validation, "
-        f"{counts['test']} for test"
-    )
-    click.echo(f"Use them in Python: fsgc.load_episodes({key!r}, shots={shots}, seed={seed})")
+    click.echo("  model      results/model.pt, its curves in results/curves (dvc plots show)")
+    click.echo("  scores     results/scores.zarr, a row per test episode in results/episodes.parquet")
+    click.echo(f"  metrics    {METRICS} (dvc metrics show)")
+    click.echo(result_line(json.loads(METRICS.read_text(encoding="utf-8"))))

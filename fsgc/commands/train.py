@@ -19,8 +19,8 @@ from fsgc.settings import PARAMS_FILE, load_params
 def train(model: str, dataset: str, shots: int, seed: int, params: Path, out: Path) -> None:
     """Train the method MODEL on DATASET and write the weights of its best validation epoch.
 
-    Data that is not stored yet is downloaded and drawn first. A run that was killed goes on from its last epoch when the
-    same command is given again. The curves go to a directory beside the model file.
+    Data that is not stored yet is downloaded and drawn first. A run that was killed goes on from its last epoch when
+    the same command is given again. The curves go to a directory beside the model file.
     """
     from fsgc.api import load_episodes
     from fsgc.episodes.store import EpisodeSettings

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,15 +15,6 @@ from fsgc.training.checkpoint import TrainedModel
 from fsgc.zarr_io import write_arrays
 
 SCORES_KIND = "fsgc.scores"
-
-
-def result_line(metrics: Mapping[str, Any]) -> str:
-    """The result of an evaluation in a sentence."""
-    return (
-        f"{metrics['model']} on {metrics['dataset']}, {metrics['shots']}-shot: accuracy {100 * metrics['accuracy']:.2f} "
-        f"± {100 * metrics['accuracy_ci95']:.2f} (95 % interval of the mean), standard deviation between episodes "
-        f"{100 * metrics['accuracy_std']:.2f}, {metrics['episodes']} episodes in {metrics['test_seconds']:.1f} s"
-    )
 
 
 def evaluate(model: TrainedModel, episodes: Episodes, metrics: Path, rows: Path, scores: Path) -> dict[str, Any]:

@@ -109,8 +109,6 @@ class LearnedMethod(pl.LightningModule):
         values = {"val_loss": cross_entropy(scores, episodes), "val_accuracy": accuracy(scores, episodes)}
         self.log_dict(values, prog_bar=True, on_step=False, on_epoch=True, batch_size=len(episodes.graphs))
 
-    def transfer_batch_to_device(
-        self, batch: EpisodeBatch, device: torch.device, _dataloader_idx: int
-    ) -> EpisodeBatch:
+    def transfer_batch_to_device(self, batch: EpisodeBatch, device: torch.device, _dataloader_idx: int) -> EpisodeBatch:
         """Move the indices of a batch."""
         return EpisodeBatch(batch.graphs.to(device), batch.shots)

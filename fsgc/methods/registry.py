@@ -30,8 +30,9 @@ class Entry:
     make: Callable[[int, Any], LearnedMethod]
 
 
-def _pn(title: str, about: str, **variant: bool) -> Entry:
-    return Entry(title, about, PrototypicalNetwork, partial(PrototypicalNetwork, **variant))
+def _pn(title: str, about: str, task_adaptive: bool = False, mixup: bool = False) -> Entry:
+    make = partial(PrototypicalNetwork, task_adaptive=task_adaptive, mixup=mixup)
+    return Entry(title, about, PrototypicalNetwork, make)
 
 
 METHODS: Mapping[str, Entry] = {

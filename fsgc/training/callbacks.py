@@ -8,7 +8,7 @@ from typing import Any
 
 import pytorch_lightning as pl
 import torch
-from dvclive import Live
+from dvclive.live import Live
 from torch import Tensor
 
 from fsgc.errors import FsgcError
@@ -72,7 +72,7 @@ class Curves(pl.Callback):
         self, _trainer: pl.Trainer, module: pl.LightningModule, _outputs: Any, batch: Any, _batch_idx: int
     ) -> None:
         """Note the figures of the step, without waiting for the device."""
-        assert isinstance(module, LearnedMethod)  # noqa: S101  (narrows the type; fit() makes sure)
+        assert isinstance(module, LearnedMethod)
         self._steps.append(module.step_values)
         self._episodes += len(batch.graphs)
         rate = self._episodes / (time.perf_counter() - self._start)
@@ -86,7 +86,7 @@ class Curves(pl.Callback):
             step = trainer.global_step - len(self._steps) + int(bad[0])
             raise TrainingError(
                 f"the loss is {columns['loss'][bad[0]].item()} at step {step} (epoch {trainer.current_epoch}); "
-                f"the last good checkpoint is {self.checkpoints / 'last.ckpt'}. Lower the learning rate or check the data"
+                f"the last good checkpoint is {self.checkpoints / 'last.ckpt'}. Lower the learning rate"
             )
         row = {name: float(values.double().mean()) for name, values in columns.items()}
         row |= {name: float(trainer.callback_metrics[name]) for name in ("val_loss", "val_accuracy")}
@@ -98,13 +98,13 @@ class Curves(pl.Callback):
     def on_fit_end(self, _trainer: pl.Trainer, _module: pl.LightningModule) -> None:
         """Close the curves."""
         if self._live is not None:
-            self._live.end()
+            self._live.end()  # type: ignore[no-untyped-call]
 
     def _write(self, row: dict[str, float]) -> None:
-        assert self._live is not None  # noqa: S101  (opened in on_train_start)
+        assert self._live is not None
         for name, value in row.items():
             self._live.log_metric(name, value)
-        self._live.next_step()
+        self._live.next_step()  # type: ignore[no-untyped-call]
 
 
 class EpochLines(pl.Callback):

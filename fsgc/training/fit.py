@@ -59,7 +59,9 @@ def make_method(experiment: Experiment, episodes: Episodes, seed: int) -> Learne
     return method
 
 
-def fit(experiment: Experiment, episodes: Episodes, seed: int, state: Path, curves: Path) -> tuple[LearnedMethod, FitReport]:
+def fit(
+    experiment: Experiment, episodes: Episodes, seed: int, state: Path, curves: Path
+) -> tuple[LearnedMethod, FitReport]:
     """Train a method and return it with the weights of its best epoch.
 
     Args:

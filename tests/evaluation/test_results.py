@@ -62,9 +62,7 @@ def test_a_saved_model_scores_the_same(tmp_path: Path, episodes: Episodes, model
     trained.save(tmp_path / "model.pt")
     loaded = TrainedModel.load(tmp_path / "model.pt", episodes)
     assert (loaded.model, loaded.settings, loaded.report) == (model, SETTINGS, REPORT)
-    np.testing.assert_array_equal(
-        predict_scores(loaded.method, episodes), predict_scores(trained.method, episodes)
-    )
+    np.testing.assert_array_equal(predict_scores(loaded.method, episodes), predict_scores(trained.method, episodes))
 
 
 def test_models_that_do_not_fit_are_refused(tmp_path: Path, episodes: Episodes) -> None:

@@ -46,7 +46,7 @@ def test_the_order_of_episodes_and_classes_changes_nothing_but_the_order(
     torch.testing.assert_close(method.predict(turned), scores.flip(0), rtol=1e-4, atol=1e-4)
     swapped = EpisodeBatch(batch.graphs.flip(1), batch.shots)
     way, queries = episodes.way, episodes.store.queries("test")
-    by_class = scores.unflatten(1, (way, queries)).flip(1).flip(3).flatten(1, 2)
+    by_class = scores.view(len(scores), way, queries, way).flip(1).flip(3).flatten(1, 2)
     torch.testing.assert_close(method.predict(swapped), by_class, rtol=1e-4, atol=1e-4)
 
 
@@ -56,9 +56,10 @@ def test_a_query_does_not_depend_on_the_others_unless_the_method_says_so(
 ) -> None:
     method = _method(episodes, name, norm=norm, gamma0=0.3).eval()
     batch = _batch(episodes)
-    scores = method.predict(batch).unflatten(1, (episodes.way, -1))
+    way = episodes.way
+    scores = method.predict(batch).view(len(batch.graphs), way, -1, way)
     alone = method.predict(EpisodeBatch(batch.graphs[:, :, : batch.shots + 1], batch.shots))
-    difference = (alone.unflatten(1, (episodes.way, 1)) - scores[:, :, :1]).abs().max()
+    difference = (alone.view(len(batch.graphs), way, 1, way) - scores[:, :, :1]).abs().max()
     assert method.transductive == (norm == "episode")
     assert (difference > 1e-3) == method.transductive
 
@@ -161,7 +162,15 @@ def test_every_weight_gets_a_gradient(episodes: Episodes, name: str) -> None:
 
 @pytest.mark.parametrize(
     ("key", "value"),
-    [("lr", -1.0), ("lr", 0.0), ("scale", 0.0), ("lambda_reg", -0.1), ("width", 0), ("norm", "layer"), ("dropout", 1.0)],
+    [
+        ("lr", -1.0),
+        ("lr", 0.0),
+        ("scale", 0.0),
+        ("lambda_reg", -0.1),
+        ("width", 0),
+        ("norm", "layer"),
+        ("dropout", 1.0),
+    ],
 )
 def test_bad_settings_are_refused_by_name(key: str, value: Any) -> None:
     with pytest.raises(SettingsError, match=key):

@@ -77,9 +77,9 @@ class Project:
         """The output of a DVC command that must succeed."""
         return self.ok(sys.executable, "-m", "dvc", *arguments, **variables)
 
-    def repro(self, **variables: str) -> Repro:
-        """`dvc repro`, which may fail."""
-        done = self.run(sys.executable, "-m", "dvc", "repro", **variables)
+    def repro(self, target: str = "episodes", **variables: str) -> Repro:
+        """`dvc repro` up to a stage, which may fail."""
+        done = self.run(sys.executable, "-m", "dvc", "repro", target, **variables)
         return Repro(done.returncode, done.stdout, done.stderr)
 
     def set_params(self, episodes: Mapping[str, int] | None = None, **values: object) -> None:

@@ -6,7 +6,6 @@ import ast
 import inspect
 import json
 import shlex
-import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
@@ -18,11 +17,13 @@ import yaml
 
 from fsgc.data.splits import make_split
 from fsgc.episodes.store import EpisodeSettings
-from tests.pipeline.project import ROOT, TIMEOUT
+from fsgc.methods.registry import METHODS
+from tests.pipeline.project import ROOT, SMALL, copy_project
 
 PIPELINE: dict[str, Any] = yaml.safe_load((ROOT / "dvc.yaml").read_text())["stages"]
 PARAMS: dict[str, Any] = yaml.safe_load((ROOT / "params.yaml").read_text())
 PACKAGES = ("fsgc", "pipeline")
+COMPUTED = ("data/", "results/")
 
 # Imports a stage's module, then runs it: which files of ours are loaded before and after, what it read of the catalog.
 PROBE = """
@@ -61,22 +62,21 @@ def code(files: list[str]) -> list[str]:
 def command_of(stage: str) -> list[str]:
     """The words of a stage's command."""
     command: str = PIPELINE[stage]["cmd"]
-    for name, value in {"dataset": "triangles_gen", "shots": "5", "seed": "0"}.items():
+    for name, value in {"dataset": "triangles_gen", "shots": "5", "seed": "0", "model": "pn"}.items():
         command = command.replace(f"${{{name}}}", value)
     return shlex.split(command)
 
 
 @pytest.fixture(scope="module")
 def uses(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Use]:
-    """Stage -> what it uses, found by running all in the order of `dvc.yaml`."""
-    data, found = tmp_path_factory.mktemp("data"), {}
+    """Stage -> what it uses, found by running all in the order of `dvc.yaml`, in a copy with small settings."""
+    project, found = copy_project(tmp_path_factory.mktemp("project")), {}
+    project.set_params(episodes=SMALL, train={"default": {"max_epochs": 1}})
     for stage in PIPELINE:
         python, flag, module, *arguments = command_of(stage)
         assert (python, flag) == ("python", "-m")
-        command = [sys.executable, "-c", PROBE, module, *arguments, "--data", str(data)]
-        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=TIMEOUT)
-        assert done.returncode == 0, done.stderr
-        imported, ran, keys = json.loads(done.stdout.splitlines()[-1])
+        output = project.ok(sys.executable, "-c", PROBE, module, *arguments)
+        imported, ran, keys = json.loads(output.splitlines()[-1])
         found[stage] = Use(code(imported), code(ran), set(keys))
     return found
 
@@ -95,7 +95,7 @@ def test_a_stage_declares_the_modules_it_imports_and_no_others(uses: dict[str, U
 
 @pytest.mark.parametrize("stage", PIPELINE)
 def test_a_stage_depends_on_stores_and_single_files(stage: str) -> None:
-    others = [path for path in PIPELINE[stage]["deps"] if not path.startswith("data/")]
+    others = [path for path in PIPELINE[stage]["deps"] if not path.startswith(COMPUTED)]
     assert others == code(others)
     assert all((ROOT / path).is_file() for path in others)
 
@@ -107,13 +107,14 @@ def stores_made_before(stage: str) -> set[str]:
 
 @pytest.mark.parametrize("stage", PIPELINE)
 def test_a_stage_reads_stores_of_stages_before_it(stage: str) -> None:
-    assert {path for path in PIPELINE[stage]["deps"] if path.startswith("data/")} <= stores_made_before(stage)
+    assert {path for path in PIPELINE[stage]["deps"] if path.startswith(COMPUTED)} <= stores_made_before(stage)
 
 
 def sections_read(source: str) -> set[str]:
-    """The sections of `params.yaml` that a module asks for by `section("name", …)`."""
+    """The sections of `params.yaml` that a module asks for by `section("name", …)` or for an `Experiment`."""
     calls = (node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call))
-    return {
+    of_methods = {"preset", "train", *(entry.method.section for entry in METHODS.values())}
+    return (of_methods if "Experiment.from_params(" in source else set()) | {
         ast.literal_eval(call.args[0])
         for call in calls
         if isinstance(call.func, ast.Name) and call.func.id == "section"

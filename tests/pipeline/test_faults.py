@@ -198,7 +198,7 @@ def test_a_killed_download_of_real_files(scene: Scene, mirror: Path, tmp_path: P
 def kill_repro(scene: Scene, stage: str, rng: random.Random) -> bool:
     """Kill `dvc repro` and its stage at a random moment after `stage`, or one after it, has begun."""
     begun = tuple(f"Running stage '{name}'" for name in STAGES[STAGES.index(stage) :])
-    process = scene.start(sys.executable, "-m", "dvc", "repro")
+    process = scene.start(sys.executable, "-m", "dvc", "repro", "episodes")
     assert process.stdout is not None
     for line in process.stdout:
         if line.startswith(begun):
@@ -218,7 +218,7 @@ def test_a_killed_repro(scene: Scene) -> None:
     assert done.code == 0, done
     assert stores(project.data) == stores(scene.reference)
     assert leftovers(project.data) == []
-    assert "up to date" in project.dvc("status")
+    assert "up to date" in project.dvc("status", "episodes", "--with-deps")
     cache = project.root / ".dvc" / "cache" / "files" / "md5"
     objects = tree(cache)
     assert len(objects) > len(STAGES)

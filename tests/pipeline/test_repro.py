@@ -33,14 +33,16 @@ def test_git_sees_a_new_lock_file_and_nothing_else(first_run: FirstRun) -> None:
 def test_a_second_run_has_nothing_to_do(project: Project) -> None:
     again = project.repro()
     assert (again.code, again.ran, again.restored, again.unchanged) == (0, [], [], STAGES)
-    assert "up to date" in project.dvc("status")
+    assert "up to date" in project.dvc("status", "episodes", "--with-deps")
     assert project.ok("git", "status", "--porcelain") == ""
 
 
 def test_the_picture(project: Project) -> None:
     edges = set(re.findall(r'"(\w+)" -> "(\w+)"', project.dvc("dag", "--dot")))
-    chain = {("download", "graphs"), ("graphs", "split"), ("split", "episodes")}
-    assert edges == chain | {("graphs", "episodes")}
+    chain = {("download", "graphs"), ("graphs", "split"), ("split", "episodes"), ("episodes", "train")}
+    stores = {("graphs", "episodes"), ("graphs", "train"), ("split", "train")}
+    test = {("graphs", "evaluate"), ("split", "evaluate"), ("episodes", "evaluate"), ("train", "evaluate")}
+    assert edges == chain | stores | test
 
 
 def test_other_shots_need_other_episodes_only(project: Project) -> None:
@@ -127,7 +129,7 @@ def test_off_line_without_a_mirror(project: Project) -> None:
 
 
 def test_an_experiment_of_the_command_line(project: Project) -> None:
-    output = project.dvc("exp", "run", "--name", "more-shots", "--set-param", "shots=10")
+    output = project.dvc("exp", "run", "episodes", "--name", "more-shots", "--set-param", "shots=10")
     assert "Ran experiment(s): more-shots" in output
     assert (project.data / "episodes" / "triangles_gen-10shot-seed0.zarr").exists()
     difference = json.loads(project.dvc("params", "diff", "--json"))

@@ -14,7 +14,7 @@ from fsgc.training.settings import Experiment, TrainSettings
 
 PARAMS = load_params(Path(__file__).parents[2] / "params.yaml")
 
-# Appendix A.2 of the paper, as METHODS tables it: lr, α, γ0, β0, λ_mixup, λ_reg, pooling, d, convolutions, dropout, MLP.
+# Appendix A.2 of the paper: lr, α, γ0, β0, λ_mixup, λ_reg, pooling, d, convolutions, dropout, MLP.
 PAPER = {
     "enzymes": (1e-4, 7.5, 0, 1, 0.1, 0.1, "mean", 64, 2, 0, 2),
     "letter_high": (1e-2, 90, 0, 5, 0.1, 0.3, "sum", 32, 3, 0.7, 2),
@@ -28,9 +28,9 @@ PAPER = {
 @pytest.mark.parametrize("dataset", PAPER)
 def test_params_hold_the_papers_hyperparameters(dataset: str) -> None:
     s = Experiment.from_params(PARAMS, "pn_tae_mu", dataset).method
-    found = (s.lr, s.scale, s.gamma0, s.beta0, s.lambda_mixup, s.lambda_reg)
-    found += (s.pooling, s.width, s.num_convs, s.dropout, s.gin_mlp_layers)
-    assert found == PAPER[dataset]
+    weights = (s.lr, s.scale, s.gamma0, s.beta0, s.lambda_mixup, s.lambda_reg)
+    shape = (s.pooling, s.width, s.num_convs, s.dropout, s.gin_mlp_layers)
+    assert (*weights, *shape) == PAPER[dataset]
     assert s.norm == "graph"
     assert s.learnable_eps
 
