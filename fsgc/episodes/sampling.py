@@ -13,7 +13,7 @@ import numpy.typing as npt
 from fsgc.errors import SettingsError
 from fsgc.random import generator
 
-BLOCK = 500  # episodes drawn from one generator; a stream of episodes is a sequence of blocks
+BLOCK = 2500  # episodes drawn from one generator; a stream of episodes is a sequence of blocks
 
 IntArray = npt.NDArray[np.integer[Any]]
 

@@ -72,6 +72,7 @@ def uses(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Use]:
     """Stage -> what it uses, found by running all in the order of `dvc.yaml`, in a copy with small settings."""
     project, found = copy_project(tmp_path_factory.mktemp("project")), {}
     project.set_params(episodes=SMALL, train={"default": {"max_epochs": 1}})
+    project.commit()
     for stage in PIPELINE:
         python, flag, module, *arguments = command_of(stage)
         assert (python, flag) == ("python", "-m")

@@ -103,7 +103,7 @@ def test_killed_in_training_it_resumes_and_ends_with_the_same_weights(project: P
     for name in ("dvc.lock", "results/model.pt"):
         (project.root / name).unlink()
     project.ok("rm", "-rf", ".dvc/cache/runs")
-    _kill_in_epoch(project, "epoch 1/")
+    _kill_in_epoch(project, "epoch 2/")
     state = next((project.data / ".training").iterdir())
     assert (state / "last.ckpt").exists()
     assert not (project.root / "results" / "model.pt").exists()
