@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from benchmarks import episodes, reading
+from benchmarks import episodes, prototypical, reading
 
 
 def main() -> None:
     """Run all."""
     reading.main()
     episodes.main()
+    prototypical.main()
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ def test_the_python_example_runs_in_about_ten_lines(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("FSGC_DATA", str(tmp_path))
-    (code,) = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
+    code, _ = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
     assert len([line for line in code.splitlines() if line.strip() and not line.startswith("import")]) <= 10
     exec(compile(code, "README.md", "exec"), {})
     accuracy, count = re.fullmatch(r"(0\.\d+) over (\d+) episodes\n", capsys.readouterr().out).groups()  # type: ignore[union-attr]
@@ -40,3 +40,8 @@ def test_every_path_it_names_exists() -> None:
     for page in ("README.md", "CONTRIBUTING.md", "data/README.md"):
         for target in re.findall(r"\]\(([^)#]+)\)", (ROOT / page).read_text()):
             assert target.startswith("https://") or ((ROOT / page).parent / target).exists(), target
+
+
+def test_the_method_shown_is_the_tested_example() -> None:
+    _, shown = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
+    assert shown in (ROOT / "examples" / "cosine_prototypes.py").read_text()

@@ -86,6 +86,10 @@ class LearnedMethod(pl.LightningModule):
             raise RuntimeError("attach the graphs first")
         return self._graphs
 
+    def on_fit_start(self) -> None:
+        """Bring the graphs to where Lightning has put the weights."""
+        self.attach(self.graphs.to(self.device))
+
     @abstractmethod
     def predict(self, episodes: EpisodeBatch) -> Tensor:
         """See `Method.predict`."""

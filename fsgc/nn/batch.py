@@ -84,6 +84,7 @@ class GraphTensors:
         features = as_features(x.detach() if isinstance(x, Tensor) else x)
         if len(features) != store.node_ptr[-1]:
             raise SettingsError(f"x: features of {len(features)} nodes, but the store has {store.node_ptr[-1]}")
+        self._origin = (store, x)
         self.device = torch.device(device) if device is not None else features.table.device
         by_device = DENSE_UP_TO_CPU if self.device.type == "cpu" else DENSE_UP_TO_ACCELERATOR
         self.dense_up_to = by_device if dense_up_to is None else dense_up_to
@@ -100,6 +101,10 @@ class GraphTensors:
             rows = self.features.rows()
             whole = self.batch(torch.arange(len(store)))
             self.features = NodeFeatures(rows, None, whole.adjacency.neighbour_sum(rows))
+
+    def to(self, device: torch.device | str) -> GraphTensors:
+        """The same graphs on another device, where another path may be the faster one."""
+        return self if torch.device(device) == self.device else GraphTensors(*self._origin, device)
 
     def _on_device(self, array: npt.NDArray[Any]) -> Tensor:
         return torch.from_numpy(array.astype(np.int64)).to(self.device)

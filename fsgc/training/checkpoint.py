@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -20,8 +22,22 @@ KIND = "fsgc.model"
 VERSION = 1
 
 
+def report_path(model: Path) -> Path:
+    """The file beside a model that tells what its training took."""
+    return model.with_suffix(".json")
+
+
+def _load_report(path: Path) -> FitReport:
+    try:
+        return FitReport(**json.loads(path.read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError) as error:
+        raise StoreError(
+            f"{path}, the report of the training, cannot be read ({error}); train the model again"
+        ) from error
+
+
 def peek(path: Path) -> dict[str, Any]:
-    """What a model file holds: origin, settings, report and weights."""
+    """What a model file holds: origin, settings and weights."""
     try:
         content: dict[str, Any] = torch.load(path, map_location="cpu", weights_only=True)
         is_model = content["kind"] == KIND and content["version"] == VERSION
@@ -59,7 +75,10 @@ class TrainedModel:
     method: LearnedMethod
 
     def save(self, path: Path) -> None:
-        """Write weights, settings and origin."""
+        """Write weights, settings and origin to `path`, and the report beside it.
+
+        The model's bytes are a function of what was trained; how long that took is not, so it has a file of its own.
+        """
         content = {
             "kind": KIND,
             "version": VERSION,
@@ -69,12 +88,15 @@ class TrainedModel:
             "seed": self.seed,
             "features": list(self.features),
             "settings": asdict(self.settings),
-            "report": asdict(self.report),
             "num_features": self.method.graphs.num_features,
             "weights": self.method.state_dict(),
         }
+        buffer = io.BytesIO()  # saved to a path, the archive would carry the name of that path
+        torch.save(content, buffer)
+        with replacing(report_path(path)) as partial:
+            partial.write_text(json.dumps(asdict(self.report), indent=2) + "\n", encoding="utf-8")
         with replacing(path) as partial:
-            torch.save(content, partial)
+            partial.write_bytes(buffer.getvalue())
 
     @classmethod
     def load(cls, path: Path, episodes: Episodes) -> TrainedModel:
@@ -101,6 +123,6 @@ class TrainedModel:
             seed=content["seed"],
             features=tuple(content["features"]),
             settings=settings,
-            report=FitReport(**content["report"]),
+            report=_load_report(report_path(path)),
             method=method,
         )

@@ -110,6 +110,7 @@ def fit(
     chosen = torch.load(state / "best.ckpt", weights_only=True)
     method.load_state_dict(chosen["state_dict"])
     method.to("cpu").eval()
+    method.attach(method.graphs.to("cpu"))
     epoch = int(chosen["epoch"])
     report = FitReport(
         epochs=len(rows.rows),

@@ -13,7 +13,7 @@ from fsgc.settings import from_mapping
 
 MONITORS = ("loss", "accuracy")
 ACCELERATORS = ("auto", "cpu", "gpu", "mps")
-PRECISIONS = ("32-true", "64-true", "bf16-mixed", "16-mixed")
+PRECISIONS = ("32-true", "bf16-mixed", "16-mixed")
 
 
 @dataclass(frozen=True)

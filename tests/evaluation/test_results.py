@@ -62,6 +62,8 @@ def test_a_saved_model_scores_the_same(tmp_path: Path, episodes: Episodes, model
     trained.save(tmp_path / "model.pt")
     loaded = TrainedModel.load(tmp_path / "model.pt", episodes)
     assert (loaded.model, loaded.settings, loaded.report) == (model, SETTINGS, REPORT)
+    replace(trained, report=replace(REPORT, seconds=99.0)).save(tmp_path / "again.pt")
+    assert (tmp_path / "model.pt").read_bytes() == (tmp_path / "again.pt").read_bytes(), "the same for the same weights"
     np.testing.assert_array_equal(predict_scores(loaded.method, episodes), predict_scores(trained.method, episodes))
 
 
