@@ -31,7 +31,7 @@ class FriendlyGroup(click.Group):
 @click.group(cls=FriendlyGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="fsgc")
 def main() -> None:
-    r"""Few-shot graph classification: datasets, fixed episodes, comparable methods.
+    """Few-shot graph classification: datasets, fixed episodes, comparable methods.
 
     \b
     fsgc datasets                  what there is, and what is stored here
@@ -40,7 +40,7 @@ def main() -> None:
     fsgc models                    the methods
     fsgc train pn coil_del -o pn.pt && fsgc evaluate pn.pt
     dvc repro                      the experiment of params.yaml, every step cached
-    """
+    """  # noqa: D301  (click reads the \b as "keep these lines")
     logging.captureWarnings(True)
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
 

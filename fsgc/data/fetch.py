@@ -129,7 +129,11 @@ def _from_web(file: RawFile, address: str, directory: Path, partial: Path, patie
             _transfer(file, address, partial, patience)
             with partial.open("rb") as stream:
                 store(file, stream, directory)
-        except ChecksumError:
+        except DownloadError as error:
+            if not isinstance(error, ChecksumError):
+                if partial.exists() and partial.stat().st_size == 0:
+                    partial.unlink()  # nothing came that could be resumed
+                raise
             partial.unlink(missing_ok=True)
             # What an earlier process left may be of another edition of the file: once more, from the start.
             if not resumed:
