@@ -9,6 +9,7 @@ from typing import Any
 import pytorch_lightning as pl
 import torch
 from dvclive.live import Live
+from scmrepo.exceptions import SCMError
 from torch import Tensor
 
 from fsgc.errors import FsgcError
@@ -60,7 +61,12 @@ class Curves(pl.Callback):
 
     def on_train_start(self, _trainer: pl.Trainer, _module: pl.LightningModule) -> None:
         """Open the curves and write the rows of the epochs before."""
-        self._live = Live(str(self.directory), save_dvc_exp=False, dvcyaml=None, report=None)
+        try:
+            self._live = Live(str(self.directory), save_dvc_exp=False, dvcyaml=None, report=None)
+        except SCMError as error:
+            raise TrainingError(
+                f"DVCLive cannot write the curves: {error}. A git repository needs a commit; make one, then train again"
+            ) from error
         for row in self.rows:
             self._write(row)
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -130,6 +131,16 @@ def test_a_loss_that_is_no_number_stops_with_the_step(
     with pytest.raises(TrainingError, match=r"the loss is nan at step 4 \(epoch 1\).*last\.ckpt"):
         _fit(tmp_path, episodes)
     assert (tmp_path / "state" / "last.ckpt").exists()
+
+
+def test_a_git_repository_without_a_commit_is_explained(
+    tmp_path: Path, episodes: Episodes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """DVCLive asks git for the current commit."""
+    monkeypatch.chdir(tmp_path)
+    subprocess.run(["git", "init", "--quiet"], check=True)
+    with pytest.raises(TrainingError, match="A git repository needs a commit; make one"):
+        _fit(tmp_path, episodes)
 
 
 def test_more_epochs_than_stored_are_refused_before_any_work(tmp_path: Path, episodes: Episodes) -> None:
