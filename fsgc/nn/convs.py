@@ -5,6 +5,7 @@ Aggregation is linear, so `A (x W) = (A x) W`: each layer aggregates on the narr
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from itertools import pairwise
 
 import torch
@@ -17,12 +18,12 @@ from fsgc.nn.norms import Groups, make_norm
 from fsgc.nn.settings import CONVS, EmbedderSettings, check_choice
 
 
-class GraphConv(nn.Module):
+class GraphConv(nn.Module, ABC):
     """What the convolutions share: features of `n` nodes in, `[n, width]` out."""
 
+    @abstractmethod
     def forward(self, x: Tensor | NodeFeatures, batch: GraphBatch, groups: Groups | None = None) -> Tensor:
         """Convolve; `groups` go to the norms inside, if any."""
-        raise NotImplementedError
 
 
 class GINConv(GraphConv):

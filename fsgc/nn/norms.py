@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 import torch
@@ -28,12 +29,12 @@ class Groups:
         return per_graph.new_zeros(self.count, per_graph.shape[1]).index_add(0, self.index, per_graph)
 
 
-class NodeNorm(nn.Module):
+class NodeNorm(nn.Module, ABC):
     """What the norms share: they see the rows, and which graph and group a row belongs to."""
 
+    @abstractmethod
     def forward(self, x: Tensor, segments: Segments, groups: Groups | None = None) -> Tensor:
         """Normalise `[n, d]`."""
-        raise NotImplementedError
 
 
 class GraphNorm(NodeNorm):
