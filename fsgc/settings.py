@@ -52,4 +52,8 @@ def from_mapping(name: str, kind: type[T], values: dict[str, Any]) -> T:
     missing = [key for key, field in fields.items() if key not in values and field.default is dataclasses.MISSING]
     if missing:
         raise SettingsError(f"{name}.{missing[0]}: missing")
-    return kind(**values)
+    try:
+        return kind(**values)
+    except SettingsError as error:
+        prefix = "" if str(error).startswith(f"{name}.") else f"{name}."
+        raise SettingsError(f"{prefix}{error}") from error

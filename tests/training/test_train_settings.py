@@ -53,8 +53,8 @@ def test_every_model_dataset_and_preset_is_possible(dataset: str, model: str, pr
 @pytest.mark.parametrize(
     ("section", "key", "value", "message"),
     [
-        ("prototypical", "lr", -0.1, "lr: -0.1 does not fit; it must be above 0"),
-        ("prototypical", "width", 0, "width: 0 does not fit"),
+        ("prototypical", "lr", -0.1, r"^prototypical\.lr: -0\.1 does not fit; it must be above 0"),
+        ("prototypical", "width", 0, r"^prototypical\.width: 0 does not fit"),
         ("prototypical", "norm", "layer", "norm: 'layer' is unknown; allowed are graph, batch, episode, none"),
         ("prototypical", "colour", 1, r"prototypical\.colour: unknown; the keys of 'prototypical' are width"),
         ("train", "monitor", "f1", r"train\.monitor: 'f1' is unknown; allowed are loss, accuracy"),
