@@ -24,17 +24,13 @@ def train(model: str, dataset: str, shots: int, seed: int, params: Path, out: Pa
     """
     from fsgc.api import load_episodes
     from fsgc.episodes.store import EpisodeSettings
-    from fsgc.files import remove
     from fsgc.settings import section
-    from fsgc.training.checkpoint import TrainedModel
-    from fsgc.training.fit import fit
+    from fsgc.training.run import train_model, training_line
     from fsgc.training.settings import Experiment
     from fsgc.workspace import Workspace
 
     experiment = Experiment.from_params(load_params(params), model, dataset)
     episodes = load_episodes(dataset, shots, seed, section("episodes", EpisodeSettings, params))
     state = Workspace.find().training(dataset, shots, model, seed)
-    method, report = fit(experiment, episodes, seed, state, out.with_suffix(".curves"))
-    TrainedModel(model, dataset, shots, seed, episodes.feature_names, experiment.method, report, method).save(out)
-    remove(state)
-    click.echo(f"{out}: validation {experiment.train.monitor} {report.best:.4f} in epoch {report.best_epoch}")
+    trained = train_model(experiment, episodes, seed, state, out, out.with_suffix(".curves"))
+    click.echo(f"{training_line(trained, experiment)}\nwritten to {out}")

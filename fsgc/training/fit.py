@@ -131,6 +131,7 @@ def _open_state(state: Path, experiment: Experiment, episodes: Episodes, seed: i
         "episodes": dict(episodes.store.attributes),
         "features": list(episodes.feature_names),
         "torch": torch.__version__,
+        "code": _code_digest(),
     }
     digest = hashlib.sha256(json.dumps(identity, sort_keys=True, default=str).encode()).hexdigest()
     run_file = state / RUN_FILE
@@ -141,6 +142,15 @@ def _open_state(state: Path, experiment: Experiment, episodes: Episodes, seed: i
             partial.write_text(digest, encoding="utf-8")
     last = state / "last.ckpt"
     return last if last.exists() else None
+
+
+def _code_digest() -> str:
+    """A SHA-256 over every module of ours that is loaded: a run is not continued by other code than began it."""
+    files = {module.__file__ for name, module in sys.modules.items() if name.split(".")[0] == "fsgc"}
+    digest = hashlib.sha256()
+    for file in sorted(filter(None, files)):
+        digest.update(Path(file).read_bytes())
+    return digest.hexdigest()
 
 
 def _finished(last: Path, max_epochs: int) -> bool:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -103,6 +104,18 @@ def test_the_state_of_another_run_is_not_taken_up(tmp_path: Path, episodes: Epis
     fresh, _ = _fit(tmp_path / "fresh", episodes, max_epochs=3)
     after, _ = _fit(tmp_path, episodes, max_epochs=3)
     assert torch.equal(_weights(fresh), _weights(after))
+
+
+def test_a_run_is_not_continued_by_other_code(
+    tmp_path: Path, episodes: Episodes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _fit(tmp_path, episodes, max_epochs=1)
+    stamp = (tmp_path / "state" / "last.ckpt").stat().st_mtime_ns
+    _fit(tmp_path, episodes, max_epochs=1)
+    assert (tmp_path / "state" / "last.ckpt").stat().st_mtime_ns == stamp
+    monkeypatch.setattr(sys.modules["fsgc.nn.film"], "__file__", __file__)  # as if it had been edited
+    _fit(tmp_path, episodes, max_epochs=1)
+    assert (tmp_path / "state" / "last.ckpt").stat().st_mtime_ns != stamp
 
 
 def test_early_stopping_and_selection_follow_the_monitor(tmp_path: Path, episodes: Episodes) -> None:
