@@ -149,7 +149,10 @@ def _is_whole_lock(text: str) -> bool:
 
 
 def copy_project(root: Path) -> Project:
-    """Copy the work tree, committed or not, to `root` and make it a git repository of its own."""
+    """Copy the work tree, committed or not, to `root` and make it a git repository of its own.
+
+    What the last experiment left in git stays behind, so that a copy starts as if nothing had ever been computed.
+    """
     listed = subprocess.run(
         ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
         cwd=ROOT,
@@ -159,7 +162,7 @@ def copy_project(root: Path) -> Project:
         check=True,
     )
     for name in filter(None, listed.stdout.split("\0")):
-        if (ROOT / name).is_file():
+        if (ROOT / name).is_file() and name not in ("dvc.lock", "metrics.json"):
             (root / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(ROOT / name, root / name)
     project = Project(root, _environment(root))
