@@ -28,8 +28,8 @@ batch = next(episodes.batches("test", batch_size=32)); times.append(time.perf_co
 next(episodes.pyg_batches("test", batch_size=32)); times.append(time.perf_counter())
 store = EpisodeStore.open(episodes.store.path); store.test[:32]; times.append(time.perf_counter())
 imports, index, pyg, reopen = (1000 * (b - a) for a, b in zip(times, times[1:]))
-print(f"imports {imports:.0f} ms, then {index:.1f} ms to the first batch of indices, {pyg:.1f} ms more to the first PyG batch; "
-      f"opened again, {reopen:.1f} ms to the first 32 of 5000 test episodes")
+print(f"imports {imports:.0f} ms, then {index:.1f} ms to the first batch of indices, {pyg:.1f} ms more to the first "
+      f"PyG batch; opened again, {reopen:.1f} ms to the first 32 of 5000 test episodes")
 """
 
 
