@@ -90,9 +90,11 @@ class Curves(pl.Callback):
         bad = torch.nonzero(~torch.isfinite(columns["loss"]))
         if len(bad):
             step = trainer.global_step - len(self._steps) + int(bad[0])
+            last = self.checkpoints / "last.ckpt"
+            good = f"the last good checkpoint is {last}" if last.exists() else "no epoch was finished before"
             raise TrainingError(
-                f"the loss is {columns['loss'][bad[0]].item()} at step {step} (epoch {trainer.current_epoch}); "
-                f"the last good checkpoint is {self.checkpoints / 'last.ckpt'}. Lower the learning rate"
+                f"the loss is {columns['loss'][bad[0]].item()} at step {step} (epoch {trainer.current_epoch}); {good}. "
+                f"Lower the learning rate"
             )
         row = {name: float(values.double().mean()) for name, values in columns.items()}
         row |= {name: float(trainer.callback_metrics[name]) for name in ("val_loss", "val_accuracy")}

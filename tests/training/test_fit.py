@@ -127,8 +127,15 @@ def test_early_stopping_and_selection_follow_the_monitor(tmp_path: Path, episode
         assert report.best_epoch == int(choose(values)) + 1
 
 
+@pytest.mark.parametrize(
+    ("step", "message"),
+    [
+        (4, r"nan at step 4 \(epoch 1\); the last good checkpoint is .*last\.ckpt"),
+        (1, "step 1 .*; no epoch was finished"),
+    ],
+)
 def test_a_loss_that_is_no_number_stops_with_the_step(
-    tmp_path: Path, episodes: Episodes, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, episodes: Episodes, monkeypatch: pytest.MonkeyPatch, step: int, message: str
 ) -> None:
     from fsgc.methods.prototypical import PrototypicalNetwork
 
@@ -136,14 +143,14 @@ def test_a_loss_that_is_no_number_stops_with_the_step(
 
     def broken(self: PrototypicalNetwork, batch: Any) -> Any:
         loss = original(self, batch)
-        if self.trainer.global_step == 4:
+        if self.trainer.global_step == step:
             return replace(loss, total=loss.total * float("nan"))
         return loss
 
     monkeypatch.setattr(PrototypicalNetwork, "loss", broken)
-    with pytest.raises(TrainingError, match=r"the loss is nan at step 4 \(epoch 1\).*last\.ckpt"):
+    with pytest.raises(TrainingError, match=message):
         _fit(tmp_path, episodes)
-    assert (tmp_path / "state" / "last.ckpt").exists()
+    assert (tmp_path / "state" / "last.ckpt").exists() == (step == 4)
 
 
 def test_a_git_repository_without_a_commit_is_explained(
