@@ -14,6 +14,12 @@ settings.register_profile("fsgc", derandomize=True, deadline=None, max_examples=
 settings.load_profile("fsgc")
 
 
+@pytest.fixture
+def outside_any_repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Train where no repository is: DVCLive opens the one it finds and leaves its pack files open."""
+    monkeypatch.chdir(tmp_path)
+
+
 @pytest.fixture(scope="session")
 def mirror() -> Path:
     """The directory of real raw files; the test is skipped, and listed as skipped, where there is none."""

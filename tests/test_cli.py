@@ -100,6 +100,7 @@ def test_the_models_and_their_settings() -> None:
     assert "did you mean 'pn_tae'" in _run("models", "pn_tea").output
 
 
+@pytest.mark.usefixtures("outside_any_repository")
 def test_train_and_evaluate_without_dvc(tmp_path: Path) -> None:
     params = tmp_path / "params.yaml"
     params.write_text(

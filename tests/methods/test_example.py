@@ -16,6 +16,7 @@ from fsgc.training.fit import fit
 from fsgc.training.settings import Experiment, TrainSettings
 
 
+@pytest.mark.usefixtures("outside_any_repository")
 def test_the_example_works(tmp_path: Path, episodes: Episodes, monkeypatch: pytest.MonkeyPatch) -> None:
     entry = Entry("PN cosine", "Prototypes by cosine similarity.", CosinePrototypes, CosinePrototypes)
     monkeypatch.setitem(METHODS, "pn_cosine", entry)

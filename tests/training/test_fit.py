@@ -20,6 +20,8 @@ from fsgc.training.fit import FitReport, fit
 from fsgc.training.settings import Experiment, TrainSettings
 from tests.methods.conftest import make_episodes
 
+pytestmark = pytest.mark.usefixtures("outside_any_repository")
+
 SMALL = PrototypicalSettings(width=8, lr=1e-2, dropout=0.2)
 LOOP = TrainSettings(max_epochs=4, batch_size=16, accelerator="cpu")
 
