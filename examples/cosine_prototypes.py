@@ -2,7 +2,7 @@
 
 To make it a row of the tables, put it into `fsgc/methods/` and add a line to `METHODS` in `fsgc/methods/registry.py`:
 
-    "pn_cosine": Entry("PN cosine", "Prototypes by cosine similarity.", CosinePrototypes, CosinePrototypes),
+    "pn_cosine": Entry("PN cosine", "Prototypes by cosine similarity.", "cosine_prototypes:CosinePrototypes"),
 """
 
 from __future__ import annotations

@@ -21,17 +21,17 @@ def models(name: str | None, as_json: bool) -> None:
     from fsgc.methods.registry import METHODS, method_entry
 
     if name is None:
-        rows = [[key, entry.title, entry.about, entry.method.section] for key, entry in METHODS.items()]
+        rows = [[key, entry.title, entry.about, entry.method().section] for key, entry in METHODS.items()]
         if as_json:
             click.echo(json.dumps([dict(zip(("name", "title", "about", "section"), row, strict=True)) for row in rows]))
         else:
             print_table("Methods", ["name", "title", "what it is", "section of params.yaml"], rows)
         return
     entry = method_entry(name)
-    settings = {f.name: f.default for f in fields(entry.method.settings_type) if f.default is not MISSING}
+    settings = {f.name: f.default for f in fields(entry.method().settings_type) if f.default is not MISSING}
     if as_json:
         click.echo(json.dumps({"name": name, "title": entry.title, "about": entry.about, "settings": settings}))
         return
-    click.echo(f"{entry.title}: {entry.about}\nSection of params.yaml: {entry.method.section}\n")
+    click.echo(f"{entry.title}: {entry.about}\nSection of params.yaml: {entry.method().section}\n")
     for key, value in settings.items():
         click.echo(f"  {key:18} {value}")

@@ -31,6 +31,10 @@ class EpisodeBatch:
     graphs: Tensor
     shots: int
 
+    def to(self, device: torch.device) -> EpisodeBatch:
+        """The same on a device."""
+        return EpisodeBatch(self.graphs.to(device), self.shots)
+
     @property
     def support(self) -> Tensor:
         """The supports, `[B, N, K]`."""
@@ -57,12 +61,14 @@ class Episodes:
         split: which classes and graphs serve what.
         store: the episodes as graph indices.
         feature_names: what `features` are made of.
+        workspace: where they are stored, and with them what methods prepare once for a dataset.
     """
 
     graphs: GraphStore
     split: Split
     store: EpisodeStore
     feature_names: tuple[str, ...]
+    workspace: Workspace | None = None
 
     @classmethod
     def open(cls, workspace: Workspace, dataset: str, shots: int, seed: int, features: Sequence[str]) -> Episodes:
@@ -72,7 +78,7 @@ class Episodes:
         store = EpisodeStore.open(path)
         if store.attributes["graphs"] != graphs.fingerprint():
             raise StoreError(f"{path} was drawn from other graphs than those stored now; delete it to draw it again")
-        return cls(graphs, split, store, tuple(features))
+        return cls(graphs, split, store, tuple(features), workspace)
 
     @property
     def way(self) -> int:
@@ -113,3 +119,39 @@ class Episodes:
         """
         for episodes in self.batches(part, batch_size, epoch):
             yield episodes, self.graphs.to_batch(episodes.graphs.reshape(-1).numpy(), self.features)
+
+
+@dataclass(frozen=True)
+class StoredBatches:
+    """The batches of a part; an iterable of its own kind, since Lightning takes a list for a list of loaders.
+
+    Attributes:
+        episodes: the stored episodes.
+        part: `train`, `val` or `test`.
+        size: episodes of a batch.
+        epoch: which epoch of training.
+        per_epoch: how many training episodes an epoch has, where that differs from what is stored for one: epoch `e`
+            then takes the stored training episodes from `e · per_epoch` on, from the first again after the last.
+    """
+
+    episodes: Episodes
+    part: Part
+    size: int
+    epoch: int = 0
+    per_epoch: int = 0
+
+    def __iter__(self) -> Iterator[EpisodeBatch]:
+        if self.part != "train" or not self.per_epoch:
+            return self.episodes.batches(self.part, self.size, self.epoch)
+        store = self.episodes.store
+        number = np.arange(self.epoch * self.per_epoch, (self.epoch + 1) * self.per_epoch)
+        number %= store.settings.train_epochs * store.settings.train_per_epoch
+        stored, row = np.divmod(number, store.settings.train_per_epoch)
+        rows = np.concatenate([store.train(int(one))[row[stored == one]] for one in dict.fromkeys(stored.tolist())])
+        indices = torch.from_numpy(rows.astype(np.int64))
+        return (EpisodeBatch(batch, self.episodes.shots) for batch in torch.split(indices, self.size))
+
+    def __len__(self) -> int:
+        counts = self.episodes.store.settings
+        stored = {"train": self.per_epoch or counts.train_per_epoch, "val": counts.val, "test": counts.test}
+        return -(-stored[self.part] // self.size)

@@ -15,7 +15,7 @@ from fsgc.methods.base import Method
 Scores = npt.NDArray[np.float32]
 
 
-@torch.inference_mode()
+@torch.no_grad()
 def predict_scores(method: Method, episodes: Episodes, part: Part = "test") -> Scores:
     """Scores of all queries of all episodes of a part, float32 `[E, N·Q, N]`."""
     batches = list(episodes.batches(part, method.episodes_at_once))

@@ -3,33 +3,65 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Protocol, runtime_checkable
+from typing import Any, ClassVar, Protocol
 
 import pytorch_lightning as pl
 import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import Tensor
 
-from fsgc.episodes.batches import EpisodeBatch
+from fsgc.episodes.batches import EpisodeBatch, Episodes, StoredBatches
 from fsgc.nn import GraphTensors
 
 
-@runtime_checkable
+@dataclass(frozen=True)
+class TaskShape:
+    """What decides the shapes of a method's weights.
+
+    Attributes:
+        num_features: width of the node features.
+        way: N, the classes of an episode.
+        base_classes: how many classes there are to train on.
+    """
+
+    num_features: int
+    way: int
+    base_classes: int
+
+    @classmethod
+    def of(cls, episodes: Episodes) -> TaskShape:
+        """The shape of stored episodes."""
+        return cls(episodes.num_features, episodes.way, len(episodes.split.base))
+
+
 class Method(Protocol):
     """Classifies the queries of episodes; all that comes after training knows only this.
 
     Attributes:
+        settings_type: the dataclass of its hyperparameters, a section of `params.yaml`.
+        section: the name of that section.
         transductive: whether a query's scores depend on the other queries of its episode.
         episodes_at_once: how many episodes `predict` should be given at a time.
     """
 
+    settings_type: ClassVar[type[Any]]
+    section: ClassVar[str]
     transductive: bool
     episodes_at_once: int
 
+    def __init__(self, shape: TaskShape, settings: Any, **options: Any) -> None: ...
+
+    def attach(self, episodes: Episodes) -> None:
+        """Give the method the graphs that episodes refer to, and what is stored of them."""
+        ...
+
     def predict(self, episodes: EpisodeBatch) -> Tensor:
-        """Scores of every query for every class of its episode, `[B, N·Q, N]`; the largest is the prediction."""
+        """Scores of every query for every class of its episode, `[B, N·Q, N]`; the largest is the prediction.
+
+        Gradients are off; a method that adapts to an episode turns them on for itself.
+        """
         ...
 
 
@@ -39,12 +71,12 @@ class Loss:
 
     Attributes:
         total: scalar.
-        scores: `[B, N·Q, N]`, of the same forward pass.
-        parts: the terms of `total` by name, for the curves.
+        accuracy: scalar, of the same forward pass.
+        parts: the terms of `total` by name, and what else the curves should show.
     """
 
     total: Tensor
-    scores: Tensor
+    accuracy: Tensor
     parts: Mapping[str, Tensor] = field(default_factory=dict)
 
 
@@ -53,21 +85,44 @@ def cross_entropy(scores: Tensor, episodes: EpisodeBatch) -> Tensor:
     return F.cross_entropy(scores.flatten(0, 1), episodes.labels.flatten())
 
 
-def accuracy(scores: Tensor, episodes: EpisodeBatch) -> Tensor:
-    """Share of queries whose highest score is that of their class, a scalar."""
-    return (scores.detach().argmax(-1) == episodes.labels).float().mean()
+def accuracy(scores: Tensor, labels: Tensor) -> Tensor:
+    """Share of rows of `[…, N]` whose highest score is that of their label `[…]`, a scalar."""
+    return (scores.detach().argmax(-1) == labels).float().mean()
+
+
+@dataclass(frozen=True)
+class BatchPlan:
+    """How training data is cut into batches.
+
+    Attributes:
+        size: episodes (or graphs) of a batch.
+        per_epoch: episodes of an epoch; 0: as many as are stored for one.
+        seed: of what is drawn in training.
+    """
+
+    size: int
+    per_epoch: int
+    seed: int
+
+
+class Batches(Protocol):
+    """The batches of an epoch, and how many they are; each has `graphs` and can be moved to a device."""
+
+    def __iter__(self) -> Iterator[Any]: ...
+
+    def __len__(self) -> int: ...
 
 
 class LearnedMethod(pl.LightningModule):
     """A method with weights: what training needs beyond `Method` is `loss` and an optimiser.
 
     Attributes:
-        settings_type: the dataclass of its hyperparameters, a section of `params.yaml`.
-        section: the name of that section.
+        trains_on: `episodes`, the stored ones, or `graphs`, where `train_batches` draws its own batches.
     """
 
     settings_type: ClassVar[type[Any]]
     section: ClassVar[str]
+    trains_on: ClassVar[str] = "episodes"
     transductive: bool = False
     episodes_at_once: int = 64
 
@@ -75,9 +130,9 @@ class LearnedMethod(pl.LightningModule):
         super().__init__()
         self._graphs: GraphTensors | None = None
 
-    def attach(self, graphs: GraphTensors) -> None:
+    def attach(self, episodes: Episodes) -> None:
         """Give the method the graphs that episodes refer to; they are no part of its weights."""
-        self._graphs = graphs
+        self._graphs = GraphTensors(episodes.graphs, episodes.features)
 
     @property
     def graphs(self) -> GraphTensors:
@@ -86,33 +141,51 @@ class LearnedMethod(pl.LightningModule):
             raise RuntimeError("attach the graphs first")
         return self._graphs
 
+    def move(self, device: torch.device | str) -> None:
+        """Bring weights and graphs to a device."""
+        self.to(device)
+        self._graphs = self.graphs.to(torch.device(device))
+
     def on_fit_start(self) -> None:
         """Bring the graphs to where Lightning has put the weights."""
-        self.attach(self.graphs.to(self.device))
+        self.move(self.device)
 
     @abstractmethod
     def predict(self, episodes: EpisodeBatch) -> Tensor:
         """See `Method.predict`."""
 
     @abstractmethod
-    def loss(self, episodes: EpisodeBatch) -> Loss:
-        """The loss of a batch of training episodes."""
+    def loss(self, batch: Any) -> Loss:
+        """The loss of a batch of training data."""
 
-    def training_step(self, episodes: EpisodeBatch, _index: int) -> Tensor:
+    def train_batches(self, episodes: Episodes, plan: BatchPlan, epoch: int) -> Batches:
+        """The training data of an epoch: stored episodes, unless a method trains on something else."""
+        return StoredBatches(episodes, "train", plan.size, epoch, plan.per_epoch)
+
+    def val_batches(self, episodes: Episodes, plan: BatchPlan) -> Batches:
+        """The validation data: stored episodes, unless a method has another criterion."""
+        return StoredBatches(episodes, "val", plan.size)
+
+    def validate(self, batch: Any) -> tuple[Tensor, Tensor]:
+        """Loss (the cross-entropy alone) and accuracy of a batch of validation data."""
+        scores = self.predict(batch)
+        return cross_entropy(scores, batch), accuracy(scores, batch.labels)
+
+    def training_step(self, batch: Any, _index: int) -> Tensor:
         """One step; Lightning does the rest."""
-        loss = self.loss(episodes)
-        shown = {"loss": loss.total.detach(), "accuracy": accuracy(loss.scores, episodes)}
+        loss = self.loss(batch)
+        shown = {"loss": loss.total.detach(), "accuracy": loss.accuracy}
         self.log_dict(shown, prog_bar=True, on_step=True, on_epoch=False, batch_size=1)
         # Averages over the epoch are kept by the `Curves` callback, from what this returns.
         self.step_values = {**shown, **{name: part.detach() for name, part in loss.parts.items()}}
         return loss.total
 
-    def validation_step(self, episodes: EpisodeBatch, _index: int) -> None:
-        """Loss (the cross-entropy alone) and accuracy of a batch of validation episodes."""
-        scores = self.predict(episodes)
-        values = {"val_loss": cross_entropy(scores, episodes), "val_accuracy": accuracy(scores, episodes)}
-        self.log_dict(values, prog_bar=True, on_step=False, on_epoch=True, batch_size=len(episodes.graphs))
+    def validation_step(self, batch: Any, _index: int) -> None:
+        """Log what validation looks at."""
+        loss, right = self.validate(batch)
+        values = {"val_loss": loss, "val_accuracy": right}
+        self.log_dict(values, prog_bar=True, on_step=False, on_epoch=True, batch_size=len(batch.graphs))
 
-    def transfer_batch_to_device(self, batch: EpisodeBatch, device: torch.device, _dataloader_idx: int) -> EpisodeBatch:
+    def transfer_batch_to_device(self, batch: Any, device: torch.device, _dataloader_idx: int) -> Any:
         """Move the indices of a batch."""
-        return EpisodeBatch(batch.graphs.to(device), batch.shots)
+        return batch.to(device)

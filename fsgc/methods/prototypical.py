@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from fsgc.episodes.batches import EpisodeBatch
 from fsgc.errors import SettingsError
-from fsgc.methods.base import LearnedMethod, Loss, cross_entropy
+from fsgc.methods.base import LearnedMethod, Loss, TaskShape, accuracy, cross_entropy
 from fsgc.methods.conditioning import TaskConditioner
 from fsgc.methods.mixup import LatentMixup
 from fsgc.nn import Embedder, EmbedderSettings, Film, Groups
@@ -65,7 +65,7 @@ class PrototypicalNetwork(LearnedMethod):
     """Embed, average the supports of a class, score queries by distance.
 
     Args:
-        num_features: width of the node features.
+        shape: of the tasks; the width of the node features matters.
         settings: hyperparameters.
         task_adaptive: whether embeddings are conditioned on the episode (TAE).
         mixup: whether mixtures of embeddings regularise training (MU).
@@ -75,11 +75,11 @@ class PrototypicalNetwork(LearnedMethod):
     section = "prototypical"
 
     def __init__(
-        self, num_features: int, settings: PrototypicalSettings, task_adaptive: bool = False, mixup: bool = False
+        self, shape: TaskShape, settings: PrototypicalSettings, task_adaptive: bool = False, mixup: bool = False
     ) -> None:
         super().__init__()
         self.settings = settings
-        self.embedder = Embedder(num_features, settings)
+        self.embedder = Embedder(shape.num_features, settings)
         self.scale = nn.Parameter(torch.tensor(float(settings.scale)))
         self.conditioner = (
             TaskConditioner(settings.width, self.embedder.film_layers, settings.gamma0, settings.beta0)
@@ -100,19 +100,19 @@ class PrototypicalNetwork(LearnedMethod):
         """Scores −α‖q − p‖² of every query, `[B, N·Q, N]`."""
         return self._scores(self.embed(episodes), episodes.shots)
 
-    def loss(self, episodes: EpisodeBatch) -> Loss:
+    def loss(self, batch: EpisodeBatch) -> Loss:
         """Cross-entropy over all queries, and the penalties of TAE and MU."""
-        z = self.embed(episodes)
-        scores = self._scores(z, episodes.shots)
-        parts = {"cross_entropy": cross_entropy(scores, episodes)}
+        z = self.embed(batch)
+        scores = self._scores(z, batch.shots)
+        parts = {"cross_entropy": cross_entropy(scores, batch)}
         if self.conditioner is not None:
             weight = self.settings.lambda_reg ** (2 if self.settings.square_lambda_reg else 1)
             parts["regulariser"] = weight * self.conditioner.penalty()
         if self.mixup is not None:
-            prototypes = z[:, :, : episodes.shots].mean(2)
-            penalty = self.mixup.penalty(z, episodes.shots, lambda x: self.similarity(x, prototypes))
+            prototypes = z[:, :, : batch.shots].mean(2)
+            penalty = self.mixup.penalty(z, batch.shots, lambda x: self.similarity(x, prototypes))
             parts["mixup"] = self.settings.lambda_mixup * penalty
-        return Loss(torch.stack(list(parts.values())).sum(), scores, parts)
+        return Loss(torch.stack(list(parts.values())).sum(), accuracy(scores, batch.labels), parts)
 
     def embed(self, episodes: EpisodeBatch) -> Tensor:
         """Embeddings of all graphs of the episodes, `[B, N, K+Q, d]`."""

@@ -1,16 +1,20 @@
-"""All methods by name: the one line that a new method adds."""
+"""All methods by name: the one line that a new method adds.
+
+A method's module is loaded when the method is asked for, so that nothing depends on methods it does not use.
+"""
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from functools import partial
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from fsgc.errors import SettingsError
-from fsgc.methods.base import LearnedMethod
-from fsgc.methods.prototypical import PrototypicalNetwork
+
+if TYPE_CHECKING:
+    from fsgc.methods.base import Method, TaskShape
 
 
 @dataclass(frozen=True)
@@ -20,19 +24,34 @@ class Entry:
     Attributes:
         title: its name in tables.
         about: what it is, in a sentence.
-        method: the class; its `settings_type` and `section` say where its hyperparameters are.
-        make: makes the method from the width of the node features and its settings.
+        path: `module:Class`, the module being a full name or one of `fsgc.methods`. The class says with `settings_type`
+            and `section` where its hyperparameters are.
+        options: arguments of the class beyond the shape of the task and the settings.
     """
 
     title: str
     about: str
-    method: type[LearnedMethod]
-    make: Callable[[int, Any], LearnedMethod]
+    path: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def module(self) -> str:
+        """The full name of the module."""
+        name = self.path.split(":")[0]
+        return name if "." in name else f"fsgc.methods.{name}"
+
+    def method(self) -> type[Method]:
+        """The class."""
+        result: type[Method] = getattr(import_module(self.module), self.path.split(":")[1])
+        return result
+
+    def make(self, shape: TaskShape, settings: Any) -> Method:
+        """The method for tasks of a shape."""
+        return self.method()(shape, settings, **self.options)
 
 
-def _pn(title: str, about: str, task_adaptive: bool = False, mixup: bool = False) -> Entry:
-    make = partial(PrototypicalNetwork, task_adaptive=task_adaptive, mixup=mixup)
-    return Entry(title, about, PrototypicalNetwork, make)
+def _pn(title: str, about: str, **options: bool) -> Entry:
+    return Entry(title, about, "prototypical:PrototypicalNetwork", options)
 
 
 METHODS: Mapping[str, Entry] = {

@@ -47,7 +47,7 @@ class Curves(pl.Callback):
         self.checkpoints = checkpoints
         self.rows: list[dict[str, float]] = []
         self._steps: list[dict[str, Tensor]] = []
-        self._episodes = 0
+        self._count = 0
         self._start = 0.0
         self._live: Live | None = None
 
@@ -72,7 +72,7 @@ class Curves(pl.Callback):
 
     def on_train_epoch_start(self, _trainer: pl.Trainer, _module: pl.LightningModule) -> None:
         """Start the clock of the epoch."""
-        self._steps, self._episodes, self._start = [], 0, time.perf_counter()
+        self._steps, self._count, self._start = [], 0, time.perf_counter()
 
     def on_train_batch_end(
         self, _trainer: pl.Trainer, module: pl.LightningModule, _outputs: Any, batch: Any, _batch_idx: int
@@ -80,12 +80,13 @@ class Curves(pl.Callback):
         """Note the figures of the step, without waiting for the device."""
         assert isinstance(module, LearnedMethod)
         self._steps.append(module.step_values)
-        self._episodes += len(batch.graphs)
-        rate = self._episodes / (time.perf_counter() - self._start)
-        module.log("episodes/s", round(rate), prog_bar=True, batch_size=1)
+        self._count += len(batch.graphs)
+        rate = self._count / (time.perf_counter() - self._start)
+        module.log(f"{module.trains_on}/s", round(rate), prog_bar=True, batch_size=1)
 
-    def on_train_epoch_end(self, trainer: pl.Trainer, _module: pl.LightningModule) -> None:
+    def on_train_epoch_end(self, trainer: pl.Trainer, module: pl.LightningModule) -> None:
         """Average the steps, check them, add a row."""
+        assert isinstance(module, LearnedMethod)
         columns = {name: torch.stack([step[name] for step in self._steps]).cpu() for name in self._steps[0]}
         bad = torch.nonzero(~torch.isfinite(columns["loss"]))
         if len(bad):
@@ -98,8 +99,8 @@ class Curves(pl.Callback):
             )
         row = {name: float(values.double().mean()) for name, values in columns.items()}
         row |= {name: float(trainer.callback_metrics[name]) for name in ("val_loss", "val_accuracy")}
-        row["episodes_per_second"] = self._episodes / (time.perf_counter() - self._start)
         row["seconds"] = time.perf_counter() - self._start
+        row[f"{module.trains_on}_per_second"] = self._count / row["seconds"]
         self.rows.append(row)
         self._write(row)
 
@@ -121,12 +122,13 @@ class EpochLines(pl.Callback):
     def __init__(self, curves: Curves) -> None:
         self.curves = curves
 
-    def on_train_epoch_end(self, trainer: pl.Trainer, _module: pl.LightningModule) -> None:
+    def on_train_epoch_end(self, trainer: pl.Trainer, module: pl.LightningModule) -> None:
         """Print the epoch's row."""
+        assert isinstance(module, LearnedMethod)
         row = self.curves.rows[-1]
         print(
             f"epoch {trainer.current_epoch + 1}/{trainer.max_epochs}: loss {row['loss']:.4f}, "
             f"accuracy {row['accuracy']:.4f}, val_loss {row['val_loss']:.4f}, val_accuracy {row['val_accuracy']:.4f}, "
-            f"{row['episodes_per_second']:.0f} episodes/s",
+            f"{row[f'{module.trains_on}_per_second']:.0f} {module.trains_on}/s",
             flush=True,
         )

@@ -13,13 +13,12 @@ import torch
 from fsgc.episodes.batches import Episodes
 from fsgc.errors import StoreError
 from fsgc.files import replacing
-from fsgc.methods.base import LearnedMethod
+from fsgc.methods.base import LearnedMethod, Method, TaskShape
 from fsgc.methods.registry import method_entry
-from fsgc.nn.batch import GraphTensors
 from fsgc.training.fit import FitReport
 
 KIND = "fsgc.model"
-VERSION = 1
+VERSION = 2
 
 
 def report_path(model: Path) -> Path:
@@ -63,6 +62,7 @@ class TrainedModel:
         settings: its hyperparameters.
         report: what training took.
         method: the method itself.
+        shape: of the tasks it was made for.
     """
 
     model: str
@@ -72,7 +72,8 @@ class TrainedModel:
     features: tuple[str, ...]
     settings: Any
     report: FitReport
-    method: LearnedMethod
+    method: Method
+    shape: TaskShape
 
     def save(self, path: Path) -> None:
         """Write weights, settings and origin to `path`, and the report beside it.
@@ -88,8 +89,8 @@ class TrainedModel:
             "seed": self.seed,
             "features": list(self.features),
             "settings": asdict(self.settings),
-            "num_features": self.method.graphs.num_features,
-            "weights": self.method.state_dict(),
+            "shape": asdict(self.shape),
+            "weights": self.method.state_dict() if isinstance(self.method, LearnedMethod) else {},
         }
         buffer = io.BytesIO()  # saved to a path, the archive would carry the name of that path
         torch.save(content, buffer)
@@ -104,18 +105,20 @@ class TrainedModel:
         content = peek(path)
         entry = method_entry(content["model"])
         try:
-            settings = entry.method.settings_type(**content["settings"])
-            method = entry.make(content["num_features"], settings)
-            method.load_state_dict(content["weights"])
+            settings = entry.method().settings_type(**content["settings"])
+            shape = TaskShape(**content["shape"])
+            method = entry.make(shape, settings)
+            if isinstance(method, LearnedMethod):
+                method.load_state_dict(content["weights"])
+                method.eval()
         except (RuntimeError, TypeError) as error:
             raise StoreError(f"{path} does not fit this version of {content['model']}: {error}") from error
-        if tuple(content["features"]) != episodes.feature_names or content["num_features"] != episodes.num_features:
+        if tuple(content["features"]) != episodes.feature_names or shape.num_features != episodes.num_features:
             raise StoreError(
-                f"{path} takes {content['num_features']} features ({' '.join(content['features'])}), the episodes have "
+                f"{path} takes {shape.num_features} features ({' '.join(content['features'])}), the episodes have "
                 f"{episodes.num_features} ({' '.join(episodes.feature_names)})"
             )
-        method.attach(GraphTensors(episodes.graphs, episodes.features))
-        method.eval()
+        method.attach(episodes)
         return cls(
             model=content["model"],
             dataset=content["dataset"],
@@ -125,4 +128,5 @@ class TrainedModel:
             settings=settings,
             report=_load_report(report_path(path)),
             method=method,
+            shape=shape,
         )

@@ -1,53 +1,35 @@
-"""Stored episodes as Lightning's data."""
+"""What a method trains and validates on, as Lightning's data."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import replace
 
 import pytorch_lightning as pl
 
-from fsgc.data.splits import Part
-from fsgc.episodes.batches import EpisodeBatch, Episodes
+from fsgc.episodes.batches import Episodes
+from fsgc.methods.base import Batches, BatchPlan, LearnedMethod
 
 
-@dataclass(frozen=True)
-class Batches:
-    """The batches of a part; an iterable of its own kind, since Lightning takes a list for a list of loaders."""
-
-    episodes: Episodes
-    part: Part
-    size: int
-    epoch: int = 0
-
-    def __iter__(self) -> Iterator[EpisodeBatch]:
-        return self.episodes.batches(self.part, self.size, self.epoch)
-
-    def __len__(self) -> int:
-        counts = self.episodes.store.settings
-        return -(-(counts.train_per_epoch if self.part == "train" else counts.val) // self.size)
-
-
-class EpisodeData(pl.LightningDataModule):
-    """Training episodes of the current epoch, and all validation episodes; never a test episode.
+class MethodData(pl.LightningDataModule):
+    """The training data of the current epoch, and the validation data; never a test episode.
 
     Args:
+        method: decides what it trains and validates on.
         episodes: the stored episodes.
-        batch_size: training episodes of a step.
-        validation_batch_size: validation episodes at a time.
+        plan: how training data is cut into batches.
     """
 
-    def __init__(self, episodes: Episodes, batch_size: int, validation_batch_size: int) -> None:
+    def __init__(self, method: LearnedMethod, episodes: Episodes, plan: BatchPlan) -> None:
         super().__init__()
+        self.method = method
         self.episodes = episodes
-        self.batch_size = batch_size
-        self.validation_batch_size = validation_batch_size
+        self.plan = plan
 
     def train_dataloader(self) -> Batches:
-        """The episodes of the epoch that is about to start; asked for anew before every epoch."""
+        """The data of the epoch that is about to start; asked for anew before every epoch."""
         epoch = self.trainer.current_epoch if self.trainer is not None else 0
-        return Batches(self.episodes, "train", self.batch_size, epoch)
+        return self.method.train_batches(self.episodes, self.plan, epoch)
 
     def val_dataloader(self) -> Batches:
-        """The validation episodes."""
-        return Batches(self.episodes, "val", self.validation_batch_size)
+        """The validation data."""
+        return self.method.val_batches(self.episodes, replace(self.plan, size=self.method.episodes_at_once))

@@ -19,12 +19,11 @@ from pytorch_lightning.callbacks import EarlyStopping, ModelCheckpoint, TQDMProg
 from fsgc.episodes.batches import Episodes
 from fsgc.errors import SettingsError
 from fsgc.files import remove, replacing
-from fsgc.methods.base import LearnedMethod
+from fsgc.methods.base import BatchPlan, LearnedMethod, Method, TaskShape
 from fsgc.methods.registry import method_entry
-from fsgc.nn.batch import GraphTensors
 from fsgc.random import generator
 from fsgc.training.callbacks import Curves, EpochLines, SeedEachEpoch
-from fsgc.training.data import EpisodeData
+from fsgc.training.data import MethodData
 from fsgc.training.settings import Experiment
 
 RUN_FILE = "run.json"
@@ -35,7 +34,7 @@ class FitReport:
     """What training took.
 
     Attributes:
-        epochs: epochs trained.
+        epochs: epochs trained; 0 if there was nothing to train.
         best_epoch: the epoch the weights are from, counted from 1.
         best: the monitored validation metric there.
         seconds: of all epochs.
@@ -45,24 +44,22 @@ class FitReport:
 
     epochs: int
     best_epoch: int
-    best: float
+    best: float | None
     seconds: float
     peak_memory: int
     parameters: int
 
 
-def make_method(experiment: Experiment, episodes: Episodes, seed: int) -> LearnedMethod:
+def make_method(experiment: Experiment, episodes: Episodes, seed: int) -> Method:
     """A fresh method whose first weights depend on `seed` only, with the graphs of the episodes."""
     torch.manual_seed(int(generator("weights", seed).integers(2**63)))
-    method = method_entry(experiment.model).make(episodes.features.table.shape[1], experiment.method)
-    method.attach(GraphTensors(episodes.graphs, episodes.features))
+    method = method_entry(experiment.model).make(TaskShape.of(episodes), experiment.method)
+    method.attach(episodes)
     return method
 
 
-def fit(
-    experiment: Experiment, episodes: Episodes, seed: int, state: Path, curves: Path
-) -> tuple[LearnedMethod, FitReport]:
-    """Train a method and return it with the weights of its best epoch.
+def fit(experiment: Experiment, episodes: Episodes, seed: int, state: Path, curves: Path) -> tuple[Method, FitReport]:
+    """Train a method and return it with the weights of its best epoch; one without weights is returned as it is.
 
     Args:
         experiment: model, hyperparameters and loop.
@@ -72,12 +69,15 @@ def fit(
         curves: where the figures of every epoch go, for `dvc plots`.
     """
     settings = experiment.train
+    method = make_method(experiment, episodes, seed)
+    if not isinstance(method, LearnedMethod):
+        curves.mkdir(parents=True, exist_ok=True)
+        return method, FitReport(0, 0, None, 0.0, _peak_memory(), 0)
     stored = episodes.store.settings.train_epochs
-    if settings.max_epochs > stored:
+    if method.trains_on == "episodes" and not settings.episodes_per_epoch and settings.max_epochs > stored:
         raise SettingsError(
             f"train.max_epochs: {settings.max_epochs} epochs, but {stored} are stored; raise episodes.train_epochs"
         )
-    method = make_method(experiment, episodes, seed)
     last = _open_state(state, experiment, episodes, seed)
     rows = Curves(curves, state)
     if last is None or not _finished(last, settings.max_epochs):
@@ -101,26 +101,32 @@ def fit(
             enable_progress_bar=terminal,
             enable_model_summary=False,
             num_sanity_val_steps=0,
+            inference_mode=False,  # a method that adapts to its episodes needs gradients in validation, too
             reload_dataloaders_every_n_epochs=1,
         )
-        data = EpisodeData(episodes, settings.batch_size, method.episodes_at_once)
+        data = MethodData(method, episodes, BatchPlan(settings.batch_size, settings.episodes_per_epoch, seed))
         trainer.fit(method, datamodule=data, ckpt_path=last, weights_only=True)
     content = torch.load(state / "last.ckpt", weights_only=True)
     rows.load_state_dict(content["callbacks"]["Curves"])
     chosen = torch.load(state / "best.ckpt", weights_only=True)
     method.load_state_dict(chosen["state_dict"])
-    method.to("cpu").eval()
-    method.attach(method.graphs.to("cpu"))
+    method.move("cpu")
+    method.eval()
     epoch = int(chosen["epoch"])
     report = FitReport(
         epochs=len(rows.rows),
         best_epoch=epoch + 1,
         best=rows.rows[epoch][f"val_{settings.monitor}"],
         seconds=sum(row["seconds"] for row in rows.rows),
-        peak_memory=1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss,
+        peak_memory=_peak_memory(),
         parameters=sum(p.numel() for p in method.parameters() if p.requires_grad),
     )
     return method, report
+
+
+def _peak_memory() -> int:
+    """Bytes of main memory the process took at most."""
+    return 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
 
 def _open_state(state: Path, experiment: Experiment, episodes: Episodes, seed: int) -> Path | None:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from fsgc.episodes.batches import Episodes
 from fsgc.files import remove
+from fsgc.methods.base import TaskShape
 from fsgc.training.checkpoint import TrainedModel
 from fsgc.training.fit import fit
 from fsgc.training.settings import Experiment
@@ -28,6 +29,7 @@ def train_model(
         settings=experiment.method,
         report=report,
         method=method,
+        shape=TaskShape.of(episodes),
     )
     model.save(out)
     remove(state)
@@ -36,6 +38,8 @@ def train_model(
 
 def training_line(model: TrainedModel, experiment: Experiment) -> str:
     """What came of a training, in a sentence."""
+    if model.report.best is None:
+        return f"{model.model} on {model.dataset}, {model.shots}-shot: nothing to train"
     return (
         f"{model.model} on {model.dataset}, {model.shots}-shot: {model.report.epochs} epochs in "
         f"{model.report.seconds:.0f} s; validation {experiment.train.monitor} {model.report.best:.4f} "

@@ -24,7 +24,9 @@ class TrainSettings:
         monitor: the validation metric that early stopping and the choice of the checkpoint look at.
         max_epochs: at most so many epochs, of the stored ones.
         patience: epochs without improvement before training stops.
-        batch_size: episodes of a step.
+        batch_size: episodes (or graphs, where a method trains on those) of a step.
+        episodes_per_epoch: training episodes of an epoch; 0: those stored for one. Otherwise the stored ones are taken
+            in turn, from the first again after the last, and `max_epochs` may be any number.
         gradient_clip: largest norm of the gradient.
         accelerator: `auto` takes a GPU if there is one.
         precision: as Lightning names it.
@@ -34,6 +36,7 @@ class TrainSettings:
     max_epochs: int = 20
     patience: int = 10
     batch_size: int = 32
+    episodes_per_epoch: int = 0
     gradient_clip: float = 10.0
     accelerator: str = "auto"
     precision: str = "32-true"
@@ -42,6 +45,10 @@ class TrainSettings:
         check_choice("train.monitor", self.monitor, MONITORS)
         for name in ("max_epochs", "patience", "batch_size"):
             check_count(f"train.{name}", getattr(self, name))
+        if self.episodes_per_epoch < 0:
+            raise SettingsError(
+                f"train.episodes_per_epoch: {self.episodes_per_epoch} does not fit; it must be at least 0"
+            )
         if not self.gradient_clip > 0:
             raise SettingsError(f"train.gradient_clip: {self.gradient_clip} does not fit; it must be above 0")
         check_choice("train.accelerator", self.accelerator, ACCELERATORS)
@@ -74,14 +81,18 @@ class Experiment:
 
     @classmethod
     def from_params(cls, params: Mapping[str, Any], model: str, dataset: str) -> Experiment:
-        """Take the sections of `params.yaml` that concern one model on one dataset."""
+        """Take the sections of `params.yaml` that concern one model on one dataset.
+
+        The loop is `train.default`, then `train.<dataset>`, then what the method's own section has under `train`.
+        """
         entry = method_entry(model)
         preset = params.get("preset", "paper")
-        section = entry.method.section
+        method = entry.method()
+        section = method.section
         hyperparameters = layered(section, params.get(section), dataset, preset)
-        loop = layered("train", params.get("train"), dataset, "paper")
+        loop = {**layered("train", params.get("train"), dataset, "paper"), **(params[section].get("train") or {})}
         return cls(
             model,
-            from_mapping(section, entry.method.settings_type, hyperparameters),
+            from_mapping(section, method.settings_type, hyperparameters),
             from_mapping("train", TrainSettings, loop),
         )

@@ -7,8 +7,8 @@ from torch_geometric.data import Batch
 
 from fsgc.data.catalog import dataset
 from fsgc.data.features import node_features
-from fsgc.data.splits import make_split
-from fsgc.episodes.batches import Episodes
+from fsgc.data.splits import Part, make_split
+from fsgc.episodes.batches import Episodes, StoredBatches
 from fsgc.episodes.store import EpisodeSettings, EpisodeStore, draw_episodes
 from fsgc.errors import SettingsError
 from tests.graphs import random_store
@@ -62,3 +62,22 @@ def test_features_are_scaled_by_base_classes(episodes: Episodes) -> None:
 def test_a_batch_size_of_zero_is_refused(episodes: Episodes) -> None:
     with pytest.raises(SettingsError, match="batch_size: 0"):
         episodes.batches("test", batch_size=0)
+
+
+@pytest.mark.parametrize("epoch", [0, 1, 2, 3])
+def test_epochs_of_another_size_take_the_stored_training_episodes_in_turn(episodes: Episodes, epoch: int) -> None:
+    """8 episodes an epoch out of 2 stored epochs of 10: epoch 2 ends with the first four again."""
+    stored = np.concatenate([episodes.store.train(0), episodes.store.train(1)])
+    batches = StoredBatches(episodes, "train", size=3, epoch=epoch, per_epoch=8)
+    found = list(batches)
+    assert [len(batch.graphs) for batch in found] == [3, 3, 2]
+    assert len(batches) == 3
+    expected = [(8 * epoch + row) % 20 for row in range(8)]
+    np.testing.assert_array_equal(torch.cat([batch.graphs for batch in found]).numpy(), stored[expected])
+
+
+@pytest.mark.parametrize(("part", "count"), [("train", 5), ("val", 2), ("test", 4)])
+def test_stored_batches_know_how_many_they_are(episodes: Episodes, part: Part, count: int) -> None:
+    batches = StoredBatches(episodes, part, size=2, epoch=1)
+    assert len(batches) == len(list(batches)) == count
+    assert torch.equal(next(iter(batches)).graphs, next(episodes.batches(part, 2, epoch=1)).graphs)

@@ -10,6 +10,7 @@ import torch
 from examples.cosine_prototypes import CosinePrototypes
 from fsgc.episodes.batches import Episodes
 from fsgc.evaluation.predict import predict_scores
+from fsgc.methods.base import TaskShape
 from fsgc.methods.prototypical import PrototypicalSettings
 from fsgc.methods.registry import METHODS, Entry
 from fsgc.training.fit import fit
@@ -18,7 +19,7 @@ from fsgc.training.settings import Experiment, TrainSettings
 
 @pytest.mark.usefixtures("outside_any_repository")
 def test_the_example_works(tmp_path: Path, episodes: Episodes, monkeypatch: pytest.MonkeyPatch) -> None:
-    entry = Entry("PN cosine", "Prototypes by cosine similarity.", CosinePrototypes, CosinePrototypes)
+    entry = Entry("PN cosine", "Prototypes by cosine similarity.", "examples.cosine_prototypes:CosinePrototypes")
     monkeypatch.setitem(METHODS, "pn_cosine", entry)
     loop = TrainSettings(max_epochs=2, batch_size=16, accelerator="cpu")
     settings = PrototypicalSettings(width=8, lr=1e-2)
@@ -26,11 +27,12 @@ def test_the_example_works(tmp_path: Path, episodes: Episodes, monkeypatch: pyte
     assert report.epochs == 2
     scores = torch.from_numpy(predict_scores(method, episodes))
     assert scores.shape == (50, 8, 2)
-    assert scores.abs().max() <= method.scale.abs() * 1.0001  # type: ignore[operator]
+    assert isinstance(method, CosinePrototypes)
+    assert scores.abs().max() <= method.scale.abs() * 1.0001
 
 
 def test_its_similarity_is_pytorchs_cosine(episodes: Episodes) -> None:
-    method = CosinePrototypes(episodes.num_features, PrototypicalSettings(width=8, scale=2.0))
+    method = CosinePrototypes(TaskShape.of(episodes), PrototypicalSettings(width=8, scale=2.0))
     x, prototypes = torch.randn(3, 5, 8), torch.randn(3, 2, 8)
     expected = 2 * torch.cosine_similarity(x.unsqueeze(2), prototypes.unsqueeze(1), dim=-1)
     torch.testing.assert_close(method.similarity(x, prototypes), expected)

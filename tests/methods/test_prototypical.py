@@ -13,18 +13,18 @@ from benchmarks.plain import PlainPN, copy_weights
 from fsgc.data.graph_store import GraphStore
 from fsgc.episodes.batches import EpisodeBatch, Episodes
 from fsgc.errors import SettingsError
+from fsgc.methods.base import TaskShape
 from fsgc.methods.prototypical import PrototypicalNetwork, PrototypicalSettings
 from fsgc.methods.registry import METHODS
-from fsgc.nn import GraphTensors
 
 SMALL = PrototypicalSettings(width=8, lr=1e-2)
 
 
 def _method(episodes: Episodes, name: str = "pn", **changes: Any) -> PrototypicalNetwork:
     torch.manual_seed(0)
-    method = METHODS[name].make(episodes.num_features, replace(SMALL, **changes))
+    method = METHODS[name].make(TaskShape.of(episodes), replace(SMALL, **changes))
     assert isinstance(method, PrototypicalNetwork)
-    method.attach(GraphTensors(episodes.graphs, episodes.features))
+    method.attach(episodes)
     return method
 
 
@@ -120,7 +120,7 @@ def test_scores_loss_and_gradients_are_those_of_plain_pyg(
     loss, scores = plain(_lists(episodes, batch.support), _lists(episodes, batch.query))
     ours = method.loss(batch)
     size = float(scores.detach().abs().max())
-    torch.testing.assert_close(ours.scores, scores, rtol=1e-5, atol=1e-5 * size)
+    torch.testing.assert_close(method.predict(batch), scores, rtol=1e-5, atol=1e-5 * size)
     torch.testing.assert_close(ours.total, loss, rtol=1e-5, atol=1e-5)
     ours.total.backward()  # type: ignore[no-untyped-call]
     loss.backward()
@@ -131,7 +131,7 @@ def test_scores_loss_and_gradients_are_those_of_plain_pyg(
 
 def test_one_tiny_episode_worked_out_by_hand() -> None:
     """Embeddings 0 and 2 make the prototype 1 of class 0, embeddings 4 and 6 the prototype 5 of class 1."""
-    method = PrototypicalNetwork(1, replace(SMALL, scale=0.5))
+    method = PrototypicalNetwork(TaskShape(1, 2, 3), replace(SMALL, scale=0.5))
     z = torch.tensor([[[[0.0], [2.0], [2.0]], [[4.0], [6.0], [4.0]]]])  # [1, 2, 2+1, 1]
     # Query 2: distances² 1 and 9; query 4: 9 and 1; times -0.5.
     torch.testing.assert_close(method._scores(z, 2), torch.tensor([[[-0.5, -4.5], [-4.5, -0.5]]]))
@@ -146,7 +146,9 @@ def test_the_loss_is_cross_entropy_and_the_weighted_penalties(episodes: Episodes
     torch.testing.assert_close(loss.total, sum(loss.parts.values()))
     assert method.conditioner is not None
     torch.testing.assert_close(loss.parts["regulariser"], 0.7 * method.conditioner.penalty())
-    log_probability = loss.scores.log_softmax(-1).gather(-1, batch.labels.unsqueeze(-1))
+    scores = method.predict(batch)  # without dropout training and prediction see the same scores
+    assert loss.accuracy == (scores.argmax(-1) == batch.labels).float().mean()
+    log_probability = scores.log_softmax(-1).gather(-1, batch.labels.unsqueeze(-1))
     torch.testing.assert_close(loss.parts["cross_entropy"], -log_probability.mean())
     squared = _method(episodes, "pn_tae", lambda_reg=0.7, square_lambda_reg=True).loss(batch)
     torch.testing.assert_close(squared.parts["regulariser"], 0.49 * method.conditioner.penalty())

@@ -18,11 +18,11 @@ import yaml
 from fsgc.data.splits import make_split
 from fsgc.episodes.store import EpisodeSettings
 from fsgc.methods.registry import METHODS
+from tests.pipeline.imports import PACKAGES, needed
 from tests.pipeline.project import ROOT, SMALL, copy_project
 
 PIPELINE: dict[str, Any] = yaml.safe_load((ROOT / "dvc.yaml").read_text())["stages"]
 PARAMS: dict[str, Any] = yaml.safe_load((ROOT / "params.yaml").read_text())
-PACKAGES = ("fsgc", "pipeline")
 COMPUTED = ("data/", "results/")
 
 # Imports a stage's module, then runs it: which files of ours are loaded before and after, what it read of the catalog.
@@ -90,8 +90,14 @@ def test_a_module_per_stage() -> None:
 
 @pytest.mark.parametrize("stage", PIPELINE)
 def test_a_stage_declares_the_modules_it_imports_and_no_others(uses: dict[str, Use], stage: str) -> None:
-    assert f"pipeline/{stage}.py" in uses[stage].imported
-    assert code(PIPELINE[stage]["deps"]) == uses[stage].imported == uses[stage].ran
+    """A stage that runs a method loads that method's modules only; it declares those of all."""
+    modules = [f"pipeline.{stage}"]
+    assert uses[stage].imported == needed(modules)
+    runs_a_method = stage in ("train", "evaluate")
+    assert uses[stage].ran == needed(modules + [METHODS["pn"].module] * runs_a_method)
+    assert code(PIPELINE[stage]["deps"]) == needed(
+        modules + [entry.module for entry in METHODS.values()] * runs_a_method
+    )
 
 
 @pytest.mark.parametrize("stage", PIPELINE)
@@ -114,7 +120,7 @@ def test_a_stage_reads_stores_of_stages_before_it(stage: str) -> None:
 def sections_read(source: str) -> set[str]:
     """The sections of `params.yaml` that a module asks for by `section("name", …)` or for an `Experiment`."""
     calls = (node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call))
-    of_methods = {"preset", "train", *(entry.method.section for entry in METHODS.values())}
+    of_methods = {"preset", "train", *(entry.method().section for entry in METHODS.values())}
     return (of_methods if "Experiment.from_params(" in source else set()) | {
         ast.literal_eval(call.args[0])
         for call in calls
@@ -173,11 +179,14 @@ def test_late_imports_are_seen(source: str, found: list[str]) -> None:
     assert list(late_imports(ast.parse(source))) == found
 
 
-def test_no_module_of_a_stage_imports_late_but_for_pyg(uses: dict[str, Use]) -> None:
+def test_no_module_of_a_stage_imports_late_but_for_pyg_and_methods() -> None:
     """The conversions to and from PyG are for users, not for stages, and PyG takes seconds to load."""
-    files = {file for use in uses.values() for file in use.imported}
+    files = {file for stage in PIPELINE.values() for file in code(stage["deps"])}
     late = {file: set(late_imports(ast.parse((ROOT / file).read_text()))) for file in files}
-    assert {file: names for file, names in late.items() if names} == {"fsgc/data/graph_store.py": {"fsgc.data.pyg"}}
+    assert {file: names for file, names in late.items() if names} == {
+        "fsgc/data/graph_store.py": {"fsgc.data.pyg"},
+        "fsgc/methods/registry.py": {"import_module"},
+    }
 
 
 @pytest.mark.parametrize(

@@ -35,7 +35,9 @@ def _fit(
     tmp_path: Path, episodes: Episodes, seed: int = 0, model: str = "pn_tae_mu", **loop: Any
 ) -> tuple[LearnedMethod, FitReport]:
     experiment = Experiment(model, SMALL, replace(LOOP, **loop))
-    return fit(experiment, episodes, seed, tmp_path / "state", tmp_path / "curves")
+    method, report = fit(experiment, episodes, seed, tmp_path / "state", tmp_path / "curves")
+    assert isinstance(method, LearnedMethod)
+    return method, report
 
 
 def _weights(method: LearnedMethod) -> torch.Tensor:
