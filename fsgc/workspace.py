@@ -52,6 +52,14 @@ class Workspace:
         """The episode store of a dataset."""
         return self.root / "episodes" / f"{dataset}-{shots}shot-seed{seed}.zarr"
 
+    def gram(self, dataset: str, kernel: str) -> Path:
+        """The Gram matrix of a kernel over the graphs of a dataset's novel classes."""
+        return self.root / "gram" / f"{dataset}-{kernel}.zarr"
+
+    def superclasses(self, dataset: str, seed: int) -> Path:
+        """The super-classes of a dataset's base classes."""
+        return self.root / "superclasses" / f"{dataset}-seed{seed}.zarr"
+
     def training(self, dataset: str, shots: int, model: str, seed: int) -> Path:
         """Checkpoints of an unfinished training, kept to be resumed; outside DVC's outputs, which it deletes first."""
         return self.root / ".training" / f"{dataset}-{shots}shot-{model}-seed{seed}"

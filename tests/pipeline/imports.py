@@ -12,7 +12,7 @@ PACKAGES = ("fsgc", "pipeline")
 
 
 def needed(modules: Iterable[str]) -> list[str]:
-    """The files with logic that importing `modules` loads, with those they import in turn; an `__init__.py` has none."""
+    """The files that importing `modules` loads, with those they import in turn, but `__init__.py`: it has no logic."""
     todo, seen = list(modules), set()
     while todo:
         path = file_of(todo.pop())
