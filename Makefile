@@ -4,7 +4,7 @@ BIN := .venv/bin
 STAMP := .venv/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help install repro test lint bench clean
+.PHONY: help install repro test lint browser bench clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -21,8 +21,11 @@ repro: $(STAMP)  ## run the default experiment of params.yaml end to end
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/dvc repro
 	@$(BIN)/fsgc results
 
-test: lint  ## lint, types and all tests
+test: lint browser  ## lint, types and all tests
 	$(BIN)/pytest
+
+browser:  ## fetch the headless browser that tests the report page, where npm can
+	@if command -v npm >/dev/null; then node tests/report/install_browser.mjs .browser || echo "no browser: its tests are skipped"; fi
 
 lint: $(STAMP)  ## ruff and mypy
 	$(BIN)/ruff check .
@@ -33,5 +36,5 @@ bench: $(STAMP)  ## speed against plain implementations, as ratios
 	$(BIN)/python -m benchmarks
 
 clean:  ## remove .venv, caches and everything computed (downloads included)
-	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .dvc/cache .dvc/tmp *.egg-info
+	rm -rf .venv .browser .mypy_cache .ruff_cache .pytest_cache .hypothesis .dvc/cache .dvc/tmp *.egg-info
 	find data -mindepth 1 -maxdepth 1 ! -name README.md ! -name .gitignore -exec rm -rf {} +

@@ -11,8 +11,12 @@ import click
 from fsgc.commands.build import build
 from fsgc.commands.datasets import datasets
 from fsgc.commands.evaluate import evaluate
+from fsgc.commands.figures import figures
 from fsgc.commands.models import models
+from fsgc.commands.report import report
 from fsgc.commands.results import results
+from fsgc.commands.run_tables import run
+from fsgc.commands.tables import tables
 from fsgc.commands.train import train
 from fsgc.errors import FsgcError
 
@@ -39,11 +43,15 @@ def main() -> None:
     fsgc build coil_del -k 5       download, store and draw episodes without DVC
     fsgc models                    the methods
     fsgc train pn coil_del -o pn.pt && fsgc evaluate pn.pt
+    fsgc tables run -j 2           the cells of the paper's tables
+    fsgc tables show               the tables
+    fsgc report                    one page with all of it
     dvc repro                      the experiment of params.yaml, every step cached
     """  # noqa: D301  (click reads the \b as "keep these lines")
     logging.captureWarnings(True)
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
 
 
-for command in (datasets, build, models, train, evaluate, results):
+tables.add_command(run)
+for command in (datasets, build, models, train, evaluate, results, tables, report, figures):
     main.add_command(command)

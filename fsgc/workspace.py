@@ -56,9 +56,9 @@ class Workspace:
         """The Gram matrix of a kernel over the graphs of a dataset's novel classes."""
         return self.root / "gram" / f"{dataset}-{kernel}.zarr"
 
-    def superclasses(self, dataset: str, seed: int) -> Path:
-        """The super-classes of a dataset's base classes."""
-        return self.root / "superclasses" / f"{dataset}-seed{seed}.zarr"
+    def superclasses(self, dataset: str, model: str, seed: int) -> Path:
+        """The super-classes of a dataset's base classes; empty for a model that needs none."""
+        return self.root / "superclasses" / f"{dataset}-{model}-seed{seed}.zarr"
 
     def training(self, dataset: str, shots: int, model: str, seed: int) -> Path:
         """Checkpoints of an unfinished training, kept to be resumed; outside DVC's outputs, which it deletes first."""

@@ -105,7 +105,8 @@ def test_train_and_evaluate_without_dvc(tmp_path: Path) -> None:
     params = tmp_path / "params.yaml"
     params.write_text(
         "episodes: {train_epochs: 1, train_per_epoch: 64, val: 20, test: 40}\n"
-        "train: {default: {max_epochs: 1, accelerator: cpu}}\nprototypical: {default: {width: 8}}\n"
+        "train: {default: {max_epochs: 1, accelerator: cpu}}\n"
+        "embedder: {default: {width: 8}}\nprototypical: {default: {}}\n"
     )
     model = tmp_path / "pn.pt"
     trained = _run("train", "pn", "triangles_gen", "--params", str(params), "-o", str(model))

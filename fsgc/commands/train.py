@@ -24,6 +24,7 @@ def train(model: str, dataset: str, shots: int, seed: int, params: Path, out: Pa
     """
     from fsgc.api import load_episodes
     from fsgc.episodes.store import EpisodeSettings
+    from fsgc.methods.registry import method_entry
     from fsgc.settings import section
     from fsgc.training.run import train_model, training_line
     from fsgc.training.settings import Experiment
@@ -31,6 +32,8 @@ def train(model: str, dataset: str, shots: int, seed: int, params: Path, out: Pa
 
     experiment = Experiment.from_params(load_params(params), model, dataset)
     episodes = load_episodes(dataset, shots, seed, section("episodes", EpisodeSettings, params))
+    entry = method_entry(model)
+    entry.method().prepare(episodes, load_params(params), **entry.options)
     state = Workspace.find().training(dataset, shots, model, seed)
     trained = train_model(experiment, episodes, seed, state, out, out.with_suffix(".curves"))
     click.echo(f"{training_line(trained, experiment)}\nwritten to {out}")

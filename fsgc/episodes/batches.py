@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -100,6 +101,14 @@ class Episodes:
         """The width of the node features."""
         return int(self.features.table.shape[1])
 
+    def test_fingerprint(self) -> str:
+        """A SHA-256 over the test episodes and their graphs: equal where results can be compared in pairs."""
+        digest = hashlib.sha256(self.graphs.fingerprint().encode())
+        indices = self.store.part("test").astype(np.int64)
+        digest.update(f"{indices.shape} {self.shots} ".encode())
+        digest.update(indices.tobytes())
+        return digest.hexdigest()
+
     def batches(self, part: Part = "test", batch_size: int = 32, epoch: int = 0) -> Iterator[EpisodeBatch]:
         """Iterate over the episodes of a part as index tensors; of training, over those of one epoch."""
         if batch_size < 1:
@@ -130,8 +139,8 @@ class StoredBatches:
         part: `train`, `val` or `test`.
         size: episodes of a batch.
         epoch: which epoch of training.
-        per_epoch: how many training episodes an epoch has, where that differs from what is stored for one: epoch `e`
-            then takes the stored training episodes from `e · per_epoch` on, from the first again after the last.
+        per_epoch: how many episodes to take, where not all; 0 means all. Of training, epoch `e` then takes the stored
+            episodes from `e · per_epoch` on, from the first again after the last; of other parts, the first ones.
     """
 
     episodes: Episodes
@@ -141,9 +150,12 @@ class StoredBatches:
     per_epoch: int = 0
 
     def __iter__(self) -> Iterator[EpisodeBatch]:
-        if self.part != "train" or not self.per_epoch:
+        if not self.per_epoch:
             return self.episodes.batches(self.part, self.size, self.epoch)
         store = self.episodes.store
+        if self.part != "train":
+            first = torch.from_numpy(store.part(self.part)[: self.per_epoch].astype(np.int64))
+            return (EpisodeBatch(batch, self.episodes.shots) for batch in torch.split(first, self.size))
         number = np.arange(self.epoch * self.per_epoch, (self.epoch + 1) * self.per_epoch)
         number %= store.settings.train_epochs * store.settings.train_per_epoch
         stored, row = np.divmod(number, store.settings.train_per_epoch)
@@ -153,5 +165,8 @@ class StoredBatches:
 
     def __len__(self) -> int:
         counts = self.episodes.store.settings
-        stored = {"train": self.per_epoch or counts.train_per_epoch, "val": counts.val, "test": counts.test}
-        return -(-stored[self.part] // self.size)
+        stored = {"train": counts.train_per_epoch, "val": counts.val, "test": counts.test}[self.part]
+        taken = (
+            stored if not self.per_epoch else self.per_epoch if self.part == "train" else min(stored, self.per_epoch)
+        )
+        return -(-taken // self.size)

@@ -38,7 +38,7 @@ class EpisodeSettings:
     """
 
     queries: int = 15
-    train_epochs: int = 20
+    train_epochs: int = 40
     train_per_epoch: int = 2000
     val: int = 500
     test: int = 5000

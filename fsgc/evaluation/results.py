@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from fsgc.training.checkpoint import TrainedModel
 from fsgc.zarr_io import write_arrays
 
 SCORES_KIND = "fsgc.scores"
+PACKAGES = ("fsgc", "numpy", "scikit-learn", "torch")
 
 
 def evaluate(model: TrainedModel, episodes: Episodes, metrics: Path, rows: Path, scores: Path) -> dict[str, Any]:
@@ -43,6 +45,7 @@ def evaluate(model: TrainedModel, episodes: Episodes, metrics: Path, rows: Path,
         "queries": episodes.store.queries("test"),
         "seed": model.seed,
         "episodes": len(table),
+        "test_episodes": episodes.test_fingerprint(),
     }
     result = {
         **identity,
@@ -52,6 +55,7 @@ def evaluate(model: TrainedModel, episodes: Episodes, metrics: Path, rows: Path,
         "macro_f1": f1.mean,
         "transductive": model.method.transductive,
         "test_seconds": seconds,
+        "versions": {name: version(name) for name in PACKAGES},
         "train": {
             "seconds": model.report.seconds,
             "epochs": model.report.epochs,

@@ -53,6 +53,11 @@ class Method(Protocol):
 
     def __init__(self, shape: TaskShape, settings: Any, **options: Any) -> None: ...
 
+    @classmethod
+    def prepare(cls, episodes: Episodes, params: Mapping[str, Any], **options: Any) -> None:
+        """Store what the method needs to have of a dataset once, where a stage of the pipeline has not done so."""
+        ...
+
     def attach(self, episodes: Episodes) -> None:
         """Give the method the graphs that episodes refer to, and what is stored of them."""
         ...
@@ -129,6 +134,10 @@ class LearnedMethod(pl.LightningModule):
     def __init__(self) -> None:
         super().__init__()
         self._graphs: GraphTensors | None = None
+
+    @classmethod
+    def prepare(cls, episodes: Episodes, params: Mapping[str, Any], **options: Any) -> None:
+        """Most methods need nothing but graphs and episodes."""
 
     def attach(self, episodes: Episodes) -> None:
         """Give the method the graphs that episodes refer to; they are no part of its weights."""

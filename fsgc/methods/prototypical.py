@@ -5,7 +5,7 @@ Crisostomi et al., Metric Based Few-Shot Graph Classification, LoG 2022, section
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor, nn
@@ -69,15 +69,22 @@ class PrototypicalNetwork(LearnedMethod):
         settings: hyperparameters.
         task_adaptive: whether embeddings are conditioned on the episode (TAE).
         mixup: whether mixtures of embeddings regularise training (MU).
+        pooling: in place of that of the settings.
     """
 
     settings_type = PrototypicalSettings
     section = "prototypical"
 
     def __init__(
-        self, shape: TaskShape, settings: PrototypicalSettings, task_adaptive: bool = False, mixup: bool = False
+        self,
+        shape: TaskShape,
+        settings: PrototypicalSettings,
+        task_adaptive: bool = False,
+        mixup: bool = False,
+        pooling: str | None = None,
     ) -> None:
         super().__init__()
+        settings = settings if pooling is None else replace(settings, pooling=pooling)
         self.settings = settings
         self.embedder = Embedder(shape.num_features, settings)
         self.scale = nn.Parameter(torch.tensor(float(settings.scale)))

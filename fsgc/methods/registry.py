@@ -50,15 +50,33 @@ class Entry:
         return self.method()(shape, settings, **self.options)
 
 
-def _pn(title: str, about: str, **options: bool) -> Entry:
+def _pn(title: str, about: str, **options: Any) -> Entry:
     return Entry(title, about, "prototypical:PrototypicalNetwork", options)
 
 
+def _transfer(conv: str) -> Entry:
+    about = f"A {conv.upper()} that classifies base classes, frozen; a head per episode."
+    return Entry(conv.upper(), about, "transfer:Transfer", {"conv": conv})
+
+
 METHODS: Mapping[str, Entry] = {
+    "maml": Entry("MAML", "Weights from which a few steps on the supports suffice.", "maml:Maml"),
+    "as_maml": Entry("AS-MAML", "MAML with a learned number of steps.", "as_maml:AdaptiveStepMaml"),
+    "gin": _transfer("gin"),
+    "gat": _transfer("gat"),
+    "gcn": _transfer("gcn"),
+    "gsm": Entry("GSM*", "Super-classes from spectra, attention among graphs.", "gsm:GraphSpectralMeasures"),
     "pn": _pn("PN", "Prototypical network with a GIN embedder."),
     "pn_mu": _pn("PN+MU", "PN regularised by latent mixup.", mixup=True),
     "pn_tae": _pn("PN+TAE", "PN with embeddings adapted to the episode.", task_adaptive=True),
     "pn_tae_mu": _pn("PN+TAE+MU", "The paper's full method.", task_adaptive=True, mixup=True),
+    "pn_tae_mu_mean_std": _pn(
+        "PN+TAE+MU, mean+std",
+        "The same with mean and deviation pooled.",
+        task_adaptive=True,
+        mixup=True,
+        pooling="mean_std",
+    ),
 }
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from fsgc.errors import SettingsError
 from fsgc.methods.registry import method_entry
-from fsgc.nn.settings import check_choice, check_count
+from fsgc.nn.settings import EmbedderSettings, check_choice, check_count
 from fsgc.settings import from_mapping
 
 MONITORS = ("loss", "accuracy")
@@ -60,9 +60,18 @@ def layered(name: str, section: Any, dataset: str, preset: str) -> dict[str, Any
     if not isinstance(section, Mapping) or not isinstance(section.get("default"), Mapping):
         raise SettingsError(f"{name}.default: the section is missing from params.yaml")
     presets = section.get("presets") or {}
-    if preset != "paper" and preset not in presets:
-        raise SettingsError(f"preset: {preset!r} is unknown; allowed are {', '.join(['paper', *presets])}")
     return {**section["default"], **(section.get(dataset) or {}), **(presets.get(preset) or {})}
+
+
+def check_preset(params: Mapping[str, Any]) -> str:
+    """The preset of `params.yaml`, which some section must know."""
+    preset = params.get("preset", "paper")
+    known = {"paper": None}
+    for section in params.values():
+        known |= dict.fromkeys(section.get("presets") or ()) if isinstance(section, Mapping) else {}
+    if preset not in known:
+        raise SettingsError(f"preset: {preset!r} is unknown; allowed are {', '.join(known)}")
+    return str(preset)
 
 
 @dataclass(frozen=True)
@@ -83,14 +92,16 @@ class Experiment:
     def from_params(cls, params: Mapping[str, Any], model: str, dataset: str) -> Experiment:
         """Take the sections of `params.yaml` that concern one model on one dataset.
 
-        The loop is `train.default`, then `train.<dataset>`, then what the method's own section has under `train`.
+        The loop is `train.default`, then `train.<dataset>`, then what the method's own section has under `train`. Where
+        a method has the embedder of the paper, its section adds to the section `embedder`.
         """
-        entry = method_entry(model)
-        preset = params.get("preset", "paper")
-        method = entry.method()
+        method, preset = method_entry(model).method(), check_preset(params)
         section = method.section
         hyperparameters = layered(section, params.get(section), dataset, preset)
-        loop = {**layered("train", params.get("train"), dataset, "paper"), **(params[section].get("train") or {})}
+        if issubclass(method.settings_type, EmbedderSettings):
+            shared = layered("embedder", params.get("embedder"), dataset, preset)
+            hyperparameters = asdict(from_mapping("embedder", EmbedderSettings, shared)) | hyperparameters
+        loop = {**layered("train", params.get("train"), dataset, preset), **(params[section].get("train") or {})}
         return cls(
             model,
             from_mapping(section, method.settings_type, hyperparameters),

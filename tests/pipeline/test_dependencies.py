@@ -18,7 +18,7 @@ import yaml
 from fsgc.data.splits import make_split
 from fsgc.episodes.store import EpisodeSettings
 from fsgc.methods.registry import METHODS
-from tests.pipeline.imports import PACKAGES, needed
+from fsgc.tables.imports import PACKAGES, needed
 from tests.pipeline.project import ROOT, SMALL, copy_project
 
 PIPELINE: dict[str, Any] = yaml.safe_load((ROOT / "dvc.yaml").read_text())["stages"]
@@ -85,18 +85,19 @@ def uses(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Use]:
 def test_a_module_per_stage() -> None:
     assert [command_of(stage)[2] for stage in PIPELINE] == [f"pipeline.{stage}" for stage in PIPELINE]
     modules = {path.stem for path in (ROOT / "pipeline").glob("*.py")}
-    assert modules == {*PIPELINE, "__init__", "stage"}
+    of_tables = {"recipes"}  # of tables/dvc.yaml
+    assert modules == {*PIPELINE, *of_tables, "__init__", "stage"}
 
 
 @pytest.mark.parametrize("stage", PIPELINE)
 def test_a_stage_declares_the_modules_it_imports_and_no_others(uses: dict[str, Use], stage: str) -> None:
     """A stage that runs a method loads that method's modules only; it declares those of all."""
     modules = [f"pipeline.{stage}"]
-    assert uses[stage].imported == needed(modules)
+    assert uses[stage].imported == needed(modules, ROOT)
     runs_a_method = stage in ("train", "evaluate")
-    assert uses[stage].ran == needed(modules + [METHODS["pn"].module] * runs_a_method)
+    assert uses[stage].ran == needed(modules + [METHODS["pn"].module] * runs_a_method, ROOT)
     assert code(PIPELINE[stage]["deps"]) == needed(
-        modules + [entry.module for entry in METHODS.values()] * runs_a_method
+        modules + [entry.module for entry in METHODS.values()] * runs_a_method, ROOT
     )
 
 
@@ -120,7 +121,7 @@ def test_a_stage_reads_stores_of_stages_before_it(stage: str) -> None:
 def sections_read(source: str) -> set[str]:
     """The sections of `params.yaml` that a module asks for by `section("name", …)` or for an `Experiment`."""
     calls = (node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call))
-    of_methods = {"preset", "train", *(entry.method().section for entry in METHODS.values())}
+    of_methods = {"preset", "train", "embedder", *(entry.method().section for entry in METHODS.values())}
     return (of_methods if "Experiment.from_params(" in source else set()) | {
         ast.literal_eval(call.args[0])
         for call in calls

@@ -37,13 +37,20 @@ def test_params_hold_the_papers_hyperparameters(dataset: str) -> None:
 
 @pytest.mark.parametrize("dataset", load_catalog())
 @pytest.mark.parametrize("model", METHODS)
+def test_every_model_is_possible_on_every_dataset(dataset: str, model: str) -> None:
+    experiment = Experiment.from_params(PARAMS, model, dataset)
+    assert isinstance(experiment.method, METHODS[model].method().settings_type)
+
+
+@pytest.mark.parametrize("dataset", load_catalog())
+@pytest.mark.parametrize("model", ["pn", "pn_mu", "pn_tae", "pn_tae_mu"])
 @pytest.mark.parametrize("preset", ["paper", "authors"])
-def test_every_model_dataset_and_preset_is_possible(dataset: str, model: str, preset: str) -> None:
+def test_prototypical_networks_have_a_preset(dataset: str, model: str, preset: str) -> None:
     experiment = Experiment.from_params({**PARAMS, "preset": preset}, model, dataset)
-    assert isinstance(experiment.method, PrototypicalSettings)
     assert experiment.train.batch_size == (8 if dataset == "reddit" else 32)
+    s = experiment.method
+    assert isinstance(s, PrototypicalSettings)
     if preset == "authors":
-        s = experiment.method
         assert (s.norm, s.learnable_eps, s.square_lambda_reg) == ("episode", False, True)
         assert (s.mixup_source, s.mixup_mask, s.mixup_ratio, s.mixup_loss) == (
             "query", "blocks", "uniform", "cross_entropy",
@@ -55,6 +62,8 @@ def test_every_model_dataset_and_preset_is_possible(dataset: str, model: str, pr
     [
         ("prototypical", "lr", -0.1, r"^prototypical\.lr: -0\.1 does not fit; it must be above 0"),
         ("prototypical", "width", 0, r"^prototypical\.width: 0 does not fit"),
+        ("embedder", "width", 0, r"^embedder\.width: 0 does not fit"),
+        ("embedder", "lr", 1.0, r"^embedder\.lr: unknown; the keys of 'embedder' are width"),
         ("prototypical", "norm", "layer", "norm: 'layer' is unknown; allowed are graph, batch, episode, none"),
         ("prototypical", "colour", 1, r"prototypical\.colour: unknown; the keys of 'prototypical' are width"),
         ("train", "monitor", "f1", r"train\.monitor: 'f1' is unknown; allowed are loss, accuracy"),
@@ -77,6 +86,8 @@ def test_unknown_models_presets_and_missing_sections() -> None:
         Experiment.from_params({**PARAMS, "preset": "ours"}, "pn", "enzymes")
     with pytest.raises(SettingsError, match=r"prototypical\.default: the section is missing"):
         Experiment.from_params({"train": PARAMS["train"]}, "pn", "enzymes")
+    with pytest.raises(SettingsError, match=r"embedder\.default: the section is missing"):
+        Experiment.from_params({**PARAMS, "embedder": None}, "pn", "enzymes")
 
 
 def test_the_defaults_of_the_loop_are_those_of_the_code() -> None:

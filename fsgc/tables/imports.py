@@ -6,27 +6,30 @@ import ast
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from tests.pipeline.project import ROOT
-
 PACKAGES = ("fsgc", "pipeline")
 
 
-def needed(modules: Iterable[str]) -> list[str]:
-    """The files that importing `modules` loads, with those they import in turn, but `__init__.py`: it has no logic."""
+def needed(modules: Iterable[str], root: Path) -> list[str]:
+    """The files that importing `modules` loads, with those they import in turn, but `__init__.py`: it has no logic.
+
+    Args:
+        modules: full names.
+        root: the project, which the returned paths are relative to.
+    """
     todo, seen = list(modules), set()
     while todo:
-        path = file_of(todo.pop())
+        path = file_of(todo.pop(), root)
         if path is not None and path not in seen:
             seen.add(path)
-            todo += imported_at_once(ast.parse((ROOT / path).read_text()))
+            todo += imported_at_once(ast.parse((root / path).read_text(encoding="utf-8")))
     return sorted(path for path in seen if Path(path).name != "__init__.py")
 
 
-def file_of(module: str) -> str | None:
+def file_of(module: str, root: Path) -> str | None:
     """The file of a module of ours, below the project; None for what is no module of ours."""
     path = Path(*module.split("."))
     candidates = (path.with_suffix(".py"), path / "__init__.py")
-    found = (each for each in candidates if path.parts[0] in PACKAGES and (ROOT / each).is_file())
+    found = (each for each in candidates if path.parts[0] in PACKAGES and (root / each).is_file())
     return next((each.as_posix() for each in found), None)
 
 

@@ -1,0 +1,41 @@
+"""`fsgc figures`: figures for papers, beyond those of the page."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from fsgc.commands.tables import cells_option
+
+
+@click.group()
+def figures() -> None:
+    """Draw figures as PNG and SVG; `fsgc report --figures DIR` draws those of the page."""
+
+
+@figures.command()
+@click.argument("dataset")
+@click.argument("models", nargs=-1, required=True, metavar="MODEL...")
+@click.option("-k", "--shots", default=5, show_default=True, help="K, labelled graphs per class.")
+@click.option("-e", "--episode", "episodes", multiple=True, type=int, default=(0, 1, 2), show_default=True)
+@cells_option
+@click.option("-o", "--out", required=True, type=click.Path(path_type=Path), help="The files to write, without suffix.")
+def tsne(dataset: str, models: tuple[str, ...], shots: int, episodes: tuple[int, ...], root: Path, out: Path) -> None:
+    """Draw stored test episodes of DATASET as each MODEL embeds them: a row an episode, a column a model."""
+    from fsgc.errors import StoreError
+    from fsgc.report.cells import find_cells, workspace_of
+    from fsgc.report.paper import load_paper
+    from fsgc.report.pictures import draw_tsne
+    from fsgc.report.scores import Results
+    from fsgc.report.style import save_figure
+
+    results = Results(find_cells(root))
+    absent = [model for model in models if results.score(dataset, shots, model) is None]
+    if absent:
+        raise StoreError(f"no result of {', '.join(absent)} on {dataset}, {shots}-shot, below {root}")
+    drawn = draw_tsne(dataset, shots, models, episodes, results, load_paper(), workspace_of(root))
+    if drawn is None:
+        raise StoreError(f"none of {', '.join(models)} has embeddings, or their model files are not stored")
+    for path in save_figure(drawn, out):
+        click.echo(path)

@@ -1,0 +1,27 @@
+"""`fsgc report`: all results on one page."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from fsgc.commands.tables import cells_option
+
+
+@click.command()
+@cells_option
+@click.option("-o", "--out", default="report.html", show_default=True, type=click.Path(dir_okay=False, path_type=Path))
+@click.option(
+    "--figures", type=click.Path(file_okay=False, path_type=Path), help="Also write the figures as PNG and SVG here."
+)
+@click.option("--embed/--no-embed", default=True, show_default=True, help="Embed stored test episodes by t-SNE.")
+def report(root: Path, out: Path, figures: Path | None, embed: bool) -> None:
+    """Write one HTML file with the tables, the details of every figure, paired comparisons and figures.
+
+    It needs no network and no other file. What is not computed yet is a gap.
+    """
+    from fsgc.report.build import build_report
+
+    summary = build_report(root, out, figures, embed)
+    click.echo(f"{summary}\nwritten to {out}")

@@ -1,0 +1,93 @@
+"""`fsgc tables`: the paper's tables from the cells that are computed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from fsgc.commands.console import print_table
+
+if TYPE_CHECKING:
+    from fsgc.report.cells import Cell
+    from fsgc.report.table import Table
+
+cells_option = click.option(
+    "--cells",
+    "root",
+    default="tables/cells",
+    show_default=True,
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Where the cells are.",
+)
+
+
+def load_tables(root: Path) -> tuple[list[Cell], list[Table]]:
+    """The cells below a directory, and all tables of them."""
+    from fsgc.report.cells import find_cells, workspace_of
+    from fsgc.report.scores import Results
+    from fsgc.report.tables import all_tables
+
+    cells = find_cells(root)
+    return cells, all_tables(Results(cells), workspace_of(root))
+
+
+@click.group()
+def tables() -> None:
+    """Show and write the paper's tables; cells that are not computed yet are gaps."""
+
+
+@tables.command()
+@click.argument("keys", nargs=-1, metavar="[TABLE]...")
+@cells_option
+def show(keys: tuple[str, ...], root: Path) -> None:
+    """Print the tables named TABLE, or all: d_a, d_b, ablation, pooling, other, efficiency, datasets."""
+    from fsgc.report.render import marks
+    from fsgc.report.tables import choose
+
+    for table in choose(load_tables(root)[1], keys):
+        heads = [f"{h.over} {h.text}".strip() for h in table.headings]
+        rows = [
+            [row.title, *(("*" if value.best else "") + value.text + marks(value) for value in row.values)]
+            for row in table.rows
+        ]
+        print_table(table.title, [table.label, *heads], rows, tuple(heads))
+        for note in (table.hint, *table.notes):
+            if note:
+                click.echo(note.replace("Bold:", "*:"))
+        click.echo()
+
+
+@tables.command()
+@click.argument("keys", nargs=-1, metavar="[TABLE]...")
+@cells_option
+@click.option("-o", "--out", default="tables/out", show_default=True, type=click.Path(path_type=Path), help="Where to.")
+@click.option(
+    "-f",
+    "--format",
+    "formats",
+    multiple=True,
+    type=click.Choice(["md", "tex", "csv"]),
+    default=("md", "tex", "csv"),
+    show_default=True,
+    help="May be repeated.",
+)
+def write(keys: tuple[str, ...], root: Path, out: Path, formats: tuple[str, ...]) -> None:
+    """Write the tables named TABLE, or all, as Markdown, LaTeX (booktabs, graphicx) and CSV."""
+    from fsgc.report.tables import choose, write_tables
+
+    for path in write_tables(choose(load_tables(root)[1], keys), out, formats):
+        click.echo(path)
+
+
+@tables.command()
+@cells_option
+@click.option("-o", "--out", default="docs/results", show_default=True, type=click.Path(path_type=Path))
+def docs(root: Path, out: Path) -> None:
+    """Write all tables that are not empty as pages to read, with the metrics they came from."""
+    from fsgc.report.tables import write_docs
+
+    cells, made = load_tables(root)
+    for path in write_docs(made, cells, out):
+        click.echo(path)

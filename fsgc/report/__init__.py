@@ -1,0 +1,1 @@
+"""From stored results to statistics, tables, figures and one page."""

@@ -1,0 +1,211 @@
+"""Tables of accuracies: ours with its interval, beside it the paper's, the best in bold, ties marked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+import polars as pl
+
+from fsgc.methods.registry import METHODS
+from fsgc.report.cells import State
+from fsgc.report.comparison import SIGNIFICANCE, Comparisons, PairingError, holm
+from fsgc.report.paper import SHOTS, Paper, PaperRow, TableSpec
+from fsgc.report.provenance import RUN_ALL, dataset_title, origin_notes, protocol_notes
+from fsgc.report.scores import Results, Score
+from fsgc.report.table import MISSING, Heading, Row, Table, Value
+
+FURTHER = "Further"  # the group of models that the paper does not have
+SCHEMA = {
+    "row": pl.String,
+    "model": pl.String,
+    "dataset": pl.String,
+    "shots": pl.Int64,
+    "state": pl.String,
+    "accuracy": pl.Float64,
+    "ci95": pl.Float64,
+    "std": pl.Float64,
+    "seeds": pl.Int64,
+    "seed_std": pl.Float64,
+    "paper": pl.Float64,
+    "difference": pl.Float64,
+    "best": pl.Boolean,
+    "tie": pl.Boolean,
+    "transductive": pl.Boolean,
+    "reason": pl.String,
+}
+LEGEND = (
+    "Accuracy in per cent, macro over classes; ± half the 95 % interval of the mean over episodes; "
+    "after it, where there are several seeds, the standard deviation between them; "
+    "in brackets the paper's figure and ours minus it. Bold: the best of its column. ≈: the paired bootstrap test does "
+    f"not separate it from the best (level {100 * SIGNIFICANCE:.0f} %, Holm's correction over the table)."
+)
+
+
+def model_title(model: str, paper: Paper) -> str:
+    """A model's name in tables."""
+    row = paper.row_of(model)
+    if row:
+        return row.title
+    return METHODS[model].title if model in METHODS else model
+
+
+@dataclass(frozen=True)
+class Marks:
+    """Which figures of a table are best, or tied with the best.
+
+    Attributes:
+        best: their names.
+        tied: their names.
+        notes: columns in which nothing can be marked, and why.
+    """
+
+    best: frozenset[str]
+    tied: frozenset[str]
+    notes: tuple[str, ...]
+
+
+def mark(columns: Iterable[Sequence[Score]], comparisons: Comparisons) -> Marks:
+    """Find the best of each column, and what the paired test cannot separate from it; a lone figure is not marked."""
+    best: set[str] = set()
+    notes: list[str] = []
+    names: list[str] = []
+    p_values: list[float] = []
+    for scores in columns:
+        if len(scores) < 2:
+            continue
+        try:
+            column = comparisons.column(scores[0].dataset, scores[0].shots)
+        except PairingError as error:
+            notes.append(f"Nothing is marked in a column whose results cannot be paired: {error}.")
+            continue
+        top = max(score.summary.mean for score in scores)
+        first = next(score for score in scores if score.summary.mean == top)
+        best |= {score.name for score in scores if score.summary.mean == top}
+        rest = [score for score in scores if score.summary.mean < top]
+        names += [score.name for score in rest]
+        p_values += [column.compare(first.model, score.model).bootstrap_p for score in rest]
+    tied = {name for name, p in zip(names, holm(p_values), strict=True) if p >= SIGNIFICANCE}
+    return Marks(frozenset(best), frozenset(tied), tuple(notes))
+
+
+def accuracy_table(key: str, spec: TableSpec, results: Results, paper: Paper, comparisons: Comparisons) -> Table:
+    """A table of the paper, filled with what there is; published rows without a figure here are left out."""
+    rows = [row for row in paper.rows_of(spec) if row.model or set(row.figures) & set(spec.datasets)]
+    if spec.models:
+        rows = [replace(row, group="") for row in rows]
+    else:
+        known = {row.model for row in paper.rows}
+        here = [model for model in results.models if model not in known]
+        rows += [
+            PaperRow(model_title(model, paper), FURTHER, {}, model)
+            for model in here
+            if any((*column, model) in results.scores for column in _columns(spec.datasets))
+        ]
+    return _fill(key, spec.title, rows, _columns(spec.datasets), results, comparisons)
+
+
+def other_table(results: Results, paper: Paper, comparisons: Comparisons) -> Table | None:
+    """Cells on datasets that no table of the paper has; `None` if there are none."""
+    shown = {dataset for spec in paper.tables.values() for dataset in spec.datasets}
+    columns = [column for column in results.columns if column[0] not in shown]
+    if not columns:
+        return None
+    here = [m for m in results.models if any((*c, m) in results.scores or (*c, m) in results.gaps for c in columns)]
+    order = [row.model for row in paper.rows]
+    here.sort(key=lambda model: (order.index(model) if model in order else len(order), model))
+    rows = [PaperRow(model_title(model, paper), "", {}, model) for model in here]
+    return _fill("other", "Other datasets", rows, columns, results, comparisons)
+
+
+def _columns(datasets: Sequence[str]) -> list[tuple[str, int]]:
+    return [(dataset, shots) for dataset in datasets for shots in SHOTS]
+
+
+def _fill(
+    key: str,
+    title: str,
+    rows: Sequence[PaperRow],
+    columns: Sequence[tuple[str, int]],
+    results: Results,
+    comparisons: Comparisons,
+) -> Table:
+    models = [row.model for row in rows]
+    scores = [[s for m in models if m and (s := results.score(*column, m))] for column in columns]
+    marks = mark(scores, comparisons)
+    records = [_record(row, *column, results, marks) for row in rows for column in columns]
+    frame = pl.DataFrame(records, schema=SCHEMA)
+    transductive = {record["model"] for record in records if record["transductive"]}
+    width = len(columns)
+    table_rows = tuple(
+        Row(
+            row.title + (" (t)" if row.model in transductive else ""),
+            tuple(_value(record) for record in records[place * width : (place + 1) * width]),
+            row.group,
+        )
+        for place, row in enumerate(rows)
+    )
+    flat = [score for column in scores for score in column]
+    notes = [LEGEND] if flat else []
+    if transductive:
+        notes.append("(t): transductive, a query's prediction depends on the other queries of its episode.")
+    gaps = sorted({str(record["reason"]) for record in records if record["reason"]})
+    notes += [*marks.notes, *gaps, *protocol_notes(flat), *origin_notes(flat)]
+    hint = "" if flat else f"No cell of this table is computed yet. Run: {RUN_ALL}"
+    headings = tuple(Heading(f"{shots}-shot", dataset_title(dataset)) for dataset, shots in columns)
+    return Table(key, title, "Model", headings, table_rows, frame, tuple(notes), hint)
+
+
+def _record(row: PaperRow, dataset: str, shots: int, results: Results, marks: Marks) -> dict[str, object]:
+    """One figure as data; accuracies in per cent."""
+    score = results.score(dataset, shots, row.model) if row.model else None
+    gap = results.gap(dataset, shots, row.model) if row.model else None
+    theirs = row.accuracy(dataset, shots)
+    record: dict[str, object] = dict.fromkeys(SCHEMA)
+    record |= {"row": row.title, "model": row.model or None, "dataset": dataset, "shots": shots, "paper": theirs}
+    record |= {"state": "missing" if row.model else "published", "best": False, "tie": False, "transductive": False}
+    if gap:
+        record["state"] = gap.state.value
+        record["reason"] = f"{row.title} on {dataset_title(dataset)}, {shots}-shot, {gap.state}: {gap.reason}."
+    if score:
+        mean = 100 * score.summary.mean
+        record |= {
+            "state": State.DONE.value,
+            "accuracy": mean,
+            "ci95": 100 * score.summary.ci95,
+            "std": 100 * score.summary.std,
+            "seeds": len(score.seeds),
+            "seed_std": None if score.seed_std is None else 100 * score.seed_std,
+            "difference": None if theirs is None else mean - theirs,
+            "best": score.name in marks.best,
+            "tie": score.name in marks.tied,
+            "transductive": score.transductive,
+        }
+    return record
+
+
+def _value(record: dict[str, object]) -> Value:
+    theirs, ours, difference = (record[name] for name in ("paper", "accuracy", "difference"))
+    paper = f"{theirs:.2f}".removesuffix("0") if isinstance(theirs, float) else ""
+    name = f"{record['dataset']}-{record['shots']}shot-{record['model']}"
+    if not isinstance(ours, float):
+        if record["reason"] is None:
+            return Value(MISSING, paper=paper, is_gap=True)
+        return Value(str(record["state"]), paper=paper, name=name, is_gap=True)
+    return Value(
+        text=f"{ours:.2f}",
+        interval=f"{record['ci95']:.2f}",
+        seeds="" if record["seed_std"] is None else f"{record['seed_std']:.2f}",
+        paper=paper,
+        difference=signed(difference) if isinstance(difference, float) else "",
+        best=bool(record["best"]),
+        tie=bool(record["tie"]),
+        name=name,
+        number=ours,
+    )
+
+
+def signed(number: float, digits: int = 1) -> str:
+    """A difference with its sign, and without one where it rounds to zero."""
+    rounded = round(number, digits)
+    return f"{rounded:+.{digits}f}".replace("-", "−") if rounded else f"{0:.{digits}f}"

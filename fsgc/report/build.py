@@ -1,0 +1,38 @@
+"""The page from the cells: everything read, computed, drawn and written in one go."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from fsgc.report.cells import find_cells, workspace_of
+from fsgc.report.comparison import Comparisons
+from fsgc.report.details import page_data
+from fsgc.report.page import Picture, write_page
+from fsgc.report.paper import load_paper
+from fsgc.report.pictures import draw_embeddings, draw_results
+from fsgc.report.scores import Results
+from fsgc.report.style import save_figure, svg_bytes
+from fsgc.report.tables import all_tables
+
+
+def build_report(root: Path, out: Path, figures: Path | None = None, embed: bool = True) -> str:
+    """Write the page of the cells below `root`; what it holds, in a sentence.
+
+    Args:
+        root: where the cells are; none is a page that says what to run.
+        out: the HTML file.
+        figures: a directory to write the figures to as well, as PNG and SVG.
+        embed: whether to load models and draw their embeddings of stored episodes.
+    """
+    results, paper, workspace = Results(find_cells(root)), load_paper(), workspace_of(root)
+    comparisons = Comparisons(results)
+    tables = all_tables(results, workspace, comparisons)
+    drawn = draw_results(results, paper, workspace)
+    if embed:
+        drawn += draw_embeddings(results, paper, workspace)
+    if figures is not None:
+        for key, *_, figure in drawn:
+            save_figure(figure, figures / key)
+    pictures = [Picture(key, title, caption, svg_bytes(figure)) for key, title, caption, figure in drawn]
+    write_page(out, results, tables, page_data(results, comparisons, paper, workspace), pictures)
+    return f"{len(results.scores)} results from {len(results.cells)} cells, {len(pictures)} figures"

@@ -1,0 +1,116 @@
+"""What the paper reports, to stand beside our figures; the numbers are in `paper.toml`."""
+
+from __future__ import annotations
+
+import math
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from fsgc.errors import CatalogError
+
+PAPER_FILE = Path(__file__).with_name("paper.toml")
+SHOTS = (5, 10)
+
+Pairs = Mapping[str, tuple[float, float]]
+
+
+def _at(pairs: Pairs, dataset: str, shots: int) -> float | None:
+    """The figure for a dataset and number of shots, if there is one."""
+    if dataset not in pairs or shots not in SHOTS:
+        return None
+    value = float(pairs[dataset][SHOTS.index(shots)])
+    return None if math.isnan(value) else value
+
+
+@dataclass(frozen=True)
+class PaperRow:
+    """A row of the paper's tables.
+
+    Attributes:
+        title: its name there.
+        group: the part of the table it is in.
+        figures: dataset -> macro accuracy in per cent with 5 and 10 shots.
+        model: the name of our method that the figures belong to; empty where they were only taken from elsewhere.
+    """
+
+    title: str
+    group: str
+    figures: Pairs
+    model: str = ""
+
+    def accuracy(self, dataset: str, shots: int) -> float | None:
+        """The macro accuracy in per cent, if it is reported."""
+        return _at(self.figures, dataset, shots)
+
+
+@dataclass(frozen=True)
+class TableSpec:
+    """What a table of accuracies shows.
+
+    Attributes:
+        title: its heading.
+        datasets: keys of the catalog.
+        groups: the groups of rows it has; or
+        models: the very models it has.
+    """
+
+    title: str
+    datasets: tuple[str, ...]
+    groups: tuple[str, ...] = ()
+    models: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Paper:
+    """Everything in `paper.toml`."""
+
+    tables: Mapping[str, TableSpec]
+    rows: tuple[PaperRow, ...]
+    datasets: Mapping[str, Mapping[str, float]]
+    training: Mapping[str, Pairs] = field(default_factory=dict)
+    inference: Mapping[str, Pairs] = field(default_factory=dict)
+
+    def rows_of(self, spec: TableSpec) -> list[PaperRow]:
+        """The rows of a table in their order."""
+        if spec.models:
+            by_model = {row.model: row for row in self.rows}
+            return [by_model[model] for model in spec.models]
+        chosen = [row for row in self.rows if row.group in spec.groups]
+        return sorted(chosen, key=lambda row: spec.groups.index(row.group))
+
+    def row_of(self, model: str) -> PaperRow | None:
+        """The row of a model, if the paper has one."""
+        return next((row for row in self.rows if row.model == model), None)
+
+    def training_seconds(self, model: str, dataset: str, shots: int) -> float | None:
+        """How long training took there."""
+        return _at(self.training.get(model, {}), dataset, shots)
+
+    def episode_seconds(self, model: str, dataset: str, shots: int) -> float | None:
+        """How long a test episode took there."""
+        return _at(self.inference.get(model, {}), dataset, shots)
+
+
+def _tuples(entry: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in entry.items()}
+
+
+@cache
+def load_paper(path: Path = PAPER_FILE) -> Paper:
+    """Read the paper's figures."""
+    with path.open("rb") as file:
+        content = tomllib.load(file)
+    try:
+        return Paper(
+            tables={key: TableSpec(**_tuples(entry)) for key, entry in content["tables"].items()},
+            rows=tuple(PaperRow(**row) for row in content["rows"]),
+            datasets=content["datasets"],
+            training=content["training_seconds"],
+            inference=content["episode_seconds"],
+        )
+    except (KeyError, TypeError) as error:
+        raise CatalogError(f"{path} is malformed: {error}") from error

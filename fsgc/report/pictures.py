@@ -1,0 +1,204 @@
+"""Which figures the results allow, drawn for the page."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from matplotlib.figure import Figure
+
+from fsgc.data.catalog import load_catalog
+from fsgc.data.graph_store import GraphStore
+from fsgc.data.splits import Split
+from fsgc.episodes.batches import Episodes
+from fsgc.errors import FsgcError
+from fsgc.report.accuracy import model_title
+from fsgc.report.figures import (
+    accuracy_against_shots,
+    class_distribution,
+    critical_difference,
+    episode_distributions,
+    training_curves,
+)
+from fsgc.report.paper import Paper
+from fsgc.report.provenance import dataset_title
+from fsgc.report.ranks import ranking
+from fsgc.report.scores import Results, Score
+from fsgc.workspace import Workspace
+
+if TYPE_CHECKING:
+    from fsgc.report.embeddings import Embedded
+
+EMBEDDED_MODELS = ("pn", "pn_tae", "pn_tae_mu", "gsm")
+MIXUP_PAIRS = (("pn_tae", "pn_tae_mu"), ("pn", "pn_mu"))
+TSNE_EPISODES = (0, 1, 2)
+SIMILARITY_EPISODES = 100
+log = logging.getLogger(__name__)
+
+Drawn = tuple[str, str, str, Figure]  # key, title, caption, figure
+
+
+def draw_results(results: Results, paper: Paper, workspace: Workspace) -> list[Drawn]:
+    """The figures that need no model: ranks, shots, distributions, curves, classes; those without data are left out."""
+    makers: tuple[Callable[[], Drawn | None], ...] = (
+        lambda: _ranks(results, paper),
+        lambda: _shots(results, paper),
+        lambda: _episodes(results, paper),
+        lambda: _curves(results, paper),
+        lambda: _classes(results, workspace),
+    )
+    return [drawn for make in makers if (drawn := make())]
+
+
+def _order(results: Results, paper: Paper) -> list[str]:
+    """The titles of all methods with results, in the order of the paper's tables, others last."""
+    known = [row.model for row in paper.rows]
+    models = sorted({model for *_, model in results.scores})
+    models.sort(key=lambda model: known.index(model) if model in known else len(known))
+    return [model_title(model, paper) for model in models]
+
+
+def _ranks(results: Results, paper: Paper) -> Drawn | None:
+    ranked = ranking(results)
+    if ranked is None:
+        return None
+    titles = {model: model_title(model, paper) for model in ranked.models}
+    columns = ", ".join(f"{dataset_title(dataset)} {shots}-shot" for dataset, shots in ranked.columns)
+    caption = (
+        f"Average ranks over {columns}; 1 is the best. Bars join methods that do not differ at the 5 % level "
+        f"(Nemenyi; Friedman's p over all is {ranked.friedman_p:.2g})."
+    )
+    return "ranks", "Average ranks", caption, critical_difference(ranked, titles)
+
+
+def _shots(results: Results, paper: Paper) -> Drawn | None:
+    datasets: dict[str, dict[str, list[tuple[int, float, float]]]] = {}
+    for score in sorted(results.scores.values(), key=lambda s: (s.dataset, s.model, s.shots)):
+        methods = datasets.setdefault(dataset_title(score.dataset), {})
+        point = (score.shots, score.summary.mean, score.summary.ci95)
+        methods.setdefault(model_title(score.model, paper), []).append(point)
+    shown = {title: m for title, m in datasets.items() if len({p[0] for points in m.values() for p in points}) > 1}
+    if not shown:
+        return None
+    caption = "Test accuracy by number of shots, with the 95 % interval over episodes."
+    return "shots", "Accuracy against shots", caption, accuracy_against_shots(shown, _order(results, paper))
+
+
+def _by_column(results: Results) -> dict[str, list[Score]]:
+    return {
+        f"{dataset_title(dataset)}, {shots}-shot": found
+        for dataset, shots in results.columns
+        if (found := results.column(dataset, shots))
+    }
+
+
+def _episodes(results: Results, paper: Paper) -> Drawn | None:
+    columns = {
+        title: {model_title(score.model, paper): score.per_episode for score in scores}
+        for title, scores in _by_column(results).items()
+    }
+    if not columns:
+        return None
+    caption = (
+        "Accuracy of single test episodes: median (line), quartiles (box), 5th to 95th percentile (whiskers), "
+        "mean (diamond)."
+    )
+    return "episodes", "Accuracy per episode", caption, episode_distributions(columns, _order(results, paper))
+
+
+def _curves(results: Results, paper: Paper) -> Drawn | None:
+    columns = {}
+    for title, scores in _by_column(results).items():
+        curves = {model_title(score.model, paper): score.cells[0].curves() for score in scores}
+        trained = {method: curve for method, curve in curves.items() if curve.get("val_accuracy")}
+        if trained:
+            columns[title] = trained
+    if not columns:
+        return None
+    caption = "Accuracy on the validation episodes after every epoch, of each method's first seed."
+    return "curves", "Training curves", caption, training_curves(columns, _order(results, paper))
+
+
+def _classes(results: Results, workspace: Workspace) -> Drawn | None:
+    datasets = {}
+    for key in dict.fromkeys(dataset for dataset, _ in results.columns):
+        splits = sorted(workspace.root.glob(f"splits/{key}-seed*.json"))
+        if splits and workspace.graphs(key).exists():
+            datasets[dataset_title(key)] = (GraphStore.load(workspace.graphs(key)).y, Split.load(splits[0]))
+    if not datasets:
+        return None
+    caption = "Graphs of each class, largest first. The axis is logarithmic where classes are very unequal."
+    return "classes", "Class distribution", caption, class_distribution(datasets)
+
+
+def draw_embeddings(results: Results, paper: Paper, workspace: Workspace) -> list[Drawn]:
+    """The figures that need models and stored episodes: t-SNE and class similarity, for the fewest shots there are."""
+    drawn = []
+    for dataset in dict.fromkeys(dataset for dataset, _ in results.columns):
+        shots = min(number for name, number in results.columns if name == dataset)
+        try:
+            drawn += _embeddings_of(dataset, shots, results, paper, workspace)
+        except FsgcError as error:
+            log.info("no embeddings of %s: %s", dataset, error)
+    return drawn
+
+
+def _embeddings_of(dataset: str, shots: int, results: Results, paper: Paper, workspace: Workspace) -> list[Drawn]:
+    from fsgc.report.embeddings import class_similarity_figure, mean_class_distance
+
+    title = f"{dataset_title(dataset)}, {shots}-shot"
+    made = []
+    if tsne := draw_tsne(dataset, shots, EMBEDDED_MODELS, TSNE_EPISODES, results, paper, workspace):
+        caption = (
+            "t-SNE of novel test episodes: crosses are queries, circles supports, stars prototypes, colours classes."
+        )
+        made.append((f"tsne-{dataset}", f"Embeddings: {title}", f"{title}. {caption}", tsne))
+    for pair in MIXUP_PAIRS:
+        found = embed_models(dataset, shots, pair, range(SIMILARITY_EPISODES), results, workspace)
+        if len(found) == len(pair):
+            without, with_mixup = (mean_class_distance(found[model]) for model in pair)
+            names = " and ".join(model_title(model, paper) for model in pair)
+            caption = (
+                f"{title}: mean squared distance of each novel class to the others, {names}: with mixup minus without. "
+                "Above zero, classes are further apart with mixup. 100 samples per class."
+            )
+            figure = class_similarity_figure({title: (without, with_mixup)})
+            made.append((f"similarity-{dataset}", f"Class similarity and mixup: {title}", caption, figure))
+            break
+    return made
+
+
+def embed_models(
+    dataset: str, shots: int, models: Sequence[str], numbers: Sequence[int], results: Results, workspace: Workspace
+) -> Mapping[str, Embedded]:
+    """The embeddings of stored test episodes under each of the models that has a result and embeddings."""
+    from fsgc.report.embeddings import embed_episodes
+
+    embedded = {}
+    for model in models:
+        score = results.score(dataset, shots, model)
+        if score is None or not (score.cells[0].path / "model.pt").exists():
+            continue
+        features = load_catalog()[dataset].features
+        episodes = Episodes.open(workspace, dataset, shots, score.cells[0].key.seed, features)
+        if (points := embed_episodes(score.cells[0], episodes, numbers)) is not None:
+            embedded[model] = points
+    return embedded
+
+
+def draw_tsne(
+    dataset: str,
+    shots: int,
+    models: Sequence[str],
+    numbers: Sequence[int],
+    results: Results,
+    paper: Paper,
+    workspace: Workspace,
+) -> Figure | None:
+    """t-SNE of the same test episodes under several models; `None` if none of them has embeddings."""
+    from fsgc.report.embeddings import tsne_figure
+
+    embedded = embed_models(dataset, shots, models, numbers, results, workspace)
+    shown = {model_title(model, paper): points for model, points in embedded.items()}
+    return tsne_figure(shown, numbers) if shown else None

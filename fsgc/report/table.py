@@ -1,0 +1,87 @@
+"""A table before it is written in any language: columns, rows, values with their marks, and what stands below."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import polars as pl
+
+MISSING = "—"
+
+
+@dataclass(frozen=True)
+class Value:
+    """One figure of a table.
+
+    Attributes:
+        text: the figure, or a word for why there is none.
+        interval: half its 95 % interval.
+        seeds: the standard deviation between seeds, where there are several.
+        paper: the paper's figure.
+        difference: ours minus the paper's.
+        best: whether it is the best of its column.
+        tie: whether the paired test cannot separate it from the best.
+        name: of the result it shows, e.g. `triangles-5shot-pn`; empty for plain text.
+        number: what to sort by; `None` goes last.
+        is_gap: whether `text` stands for a missing figure.
+    """
+
+    text: str
+    interval: str = ""
+    seeds: str = ""
+    paper: str = ""
+    difference: str = ""
+    best: bool = False
+    tie: bool = False
+    name: str = ""
+    number: float | None = None
+    is_gap: bool = False
+
+
+@dataclass(frozen=True)
+class Heading:
+    """The head of a column; neighbours with the same `over` stand below one common head."""
+
+    text: str
+    over: str = ""
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row; a new `group` begins a new part of the table."""
+
+    title: str
+    values: tuple[Value, ...]
+    group: str = ""
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table.
+
+    Attributes:
+        key: names its files.
+        title: its heading.
+        label: head of the first column.
+        headings: heads of the others.
+        rows: one value per heading each.
+        frame: the same as data, a row per figure.
+        notes: what stands below.
+        hint: for an empty table, what to run; empty otherwise.
+    """
+
+    key: str
+    title: str
+    label: str
+    headings: tuple[Heading, ...]
+    rows: tuple[Row, ...]
+    frame: pl.DataFrame
+    notes: tuple[str, ...] = ()
+    hint: str = ""
+
+
+def plain(number: float | int | None, digits: int = 0) -> Value:
+    """A number without interval; a missing one is a gap."""
+    if number is None:
+        return Value(MISSING, is_gap=True)
+    return Value(f"{number:,.{digits}f}", number=float(number))

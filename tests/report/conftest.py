@@ -1,0 +1,46 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from fsgc.report.build import build_report
+from fsgc.report.cells import find_cells
+from fsgc.report.scores import Results
+from fsgc.workspace import Workspace
+from tests.report.made_cells import write_example
+from tests.report.real_cells import store_enzymes, write_real_cell
+
+
+@pytest.fixture(scope="session")
+def example_root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A directory of cells."""
+    root = tmp_path_factory.mktemp("cells")
+    write_example(root)
+    return root
+
+
+@pytest.fixture(scope="session")
+def example(example_root: Path) -> Results:
+    """The results of those cells."""
+    return Results(find_cells(example_root))
+
+
+@pytest.fixture(scope="session")
+def real_root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Cells of three models on stored episodes, which are beside them as in the tables' pipeline."""
+    root = tmp_path_factory.mktemp("tables") / "cells"
+    episodes = store_enzymes(Workspace(root.parent / "data"))
+    for model in ("pn", "pn_tae", "pn_tae_mu"):
+        write_real_cell(root, episodes, model)
+    return root
+
+
+@pytest.fixture(scope="session")
+def example_report(example_root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The page of the example, with its figures in `figures/` beside it."""
+    out = tmp_path_factory.mktemp("report") / "report.html"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("FSGC_DATA", str(out.parent / "data"))
+        build_report(example_root, out, out.parent / "figures", embed=False)
+    return out

@@ -1,0 +1,105 @@
+"""The page as a file; what it does in a browser is in `test_page_in_browser.py`."""
+
+from __future__ import annotations
+
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from fsgc.report.build import build_report
+from fsgc.tables.grid import CellKey
+from tests.report.made_cells import accuracies, write_cell
+
+VOID = {"meta", "link", "img", "br", "hr", "input"}
+
+
+class Reader(HTMLParser):
+    """Checks that elements nest, and notes identifiers, references and addresses."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.ids: list[str] = []
+        self.referred: list[str] = []
+        self.addresses: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag not in VOID:
+            self.open.append(tag)
+        values = {name: value or "" for name, value in attrs}
+        self.ids += [values["id"]] if "id" in values else []
+        self.referred += values.get("aria-labelledby", "").split()
+        for name in ("href", "src"):
+            if name in values:
+                self.addresses.append(values[name])
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag, tag
+
+
+@pytest.fixture
+def written(example_report: Path) -> str:
+    return example_report.read_text(encoding="utf-8")
+
+
+def test_its_figures_can_be_had_as_files(example_report: Path) -> None:
+    names = sorted(path.name for path in (example_report.parent / "figures").iterdir())
+    assert names == [f"{key}.{suffix}" for key in ("curves", "episodes", "ranks", "shots") for suffix in ("png", "svg")]
+
+
+def test_it_is_one_sound_document_that_loads_nothing(written: str) -> None:
+    reader = Reader()
+    reader.feed(written)
+    assert reader.open == []
+    assert len(set(reader.ids)) == len(reader.ids)
+    assert set(reader.referred) <= set(reader.ids)
+    assert all(address.startswith(("data:", "#")) for address in reader.addresses)
+    assert {address[1:] for address in reader.addresses if address.startswith("#")} <= set(reader.ids)
+    assert "default-src 'none'" in written
+    assert not re.search(r"<!--\w+-->", written), "every place of the template is filled"
+
+
+def test_its_data_cannot_end_the_script(written: str) -> None:
+    content = re.search(r'<script type="application/json" id="data">(.*?)</script>', written, flags=re.DOTALL)
+    assert content
+    assert "<" not in content[1]
+    data = json.loads(content[1])
+    assert "<in epoch 3>" in data["results"]["reddit-5shot-maml"]["trouble"]
+
+
+def test_numbers_that_json_does_not_have_are_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FSGC_DATA", str(tmp_path / "data"))
+    path = write_cell(tmp_path / "cells", CellKey("enzymes", 5, "pn", 0), accuracies(0, 0.7), macro_f1=float("nan"))
+    (path / "curves" / "plots" / "metrics" / "loss.tsv").write_text("step\tloss\n0\tinf\n1\t0.5\n")
+    build_report(tmp_path / "cells", tmp_path / "report.html", embed=False)
+    content = re.search(r'id="data">(.*?)</script>', (tmp_path / "report.html").read_text(), flags=re.DOTALL)
+    assert content
+    one = json.loads(content[1])["results"]["enzymes-5shot-pn"]
+    assert (one["macroF1"], one["curves"]["loss"]) == (None, [None, 0.5])
+
+
+def test_without_any_cell_it_says_what_to_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FSGC_DATA", str(tmp_path / "data"))
+    assert build_report(tmp_path / "cells", tmp_path / "report.html") == "0 results from 0 cells, 0 figures"
+    page = (tmp_path / "report.html").read_text()
+    assert page.count('<p class="hint">') == 5
+    assert "Run: fsgc tables run" in page
+    assert "Cells: none." in page
+
+
+def test_another_run_writes_the_same_bytes(
+    example_root: Path, example_report: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FSGC_DATA", str(tmp_path / "data"))
+    summary = build_report(example_root, tmp_path / "again.html", embed=False)
+    assert summary == "9 results from 12 cells, 4 figures"
+    assert (tmp_path / "again.html").read_bytes() == example_report.read_bytes()
+
+
+def test_real_cells_have_their_embeddings_drawn(real_root: Path, tmp_path: Path) -> None:
+    build_report(real_root, tmp_path / "report.html", tmp_path / "figures")
+    names = {path.stem for path in (tmp_path / "figures").iterdir()}
+    assert names == {"classes", "episodes", "tsne-enzymes", "similarity-enzymes"}
