@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from benchmarks import episodes, prototypical, reading
+from benchmarks import episodes, gsm, maml, prototypical, reading, transfer
 
 
 def main() -> None:
@@ -10,6 +10,9 @@ def main() -> None:
     reading.main()
     episodes.main()
     prototypical.main()
+    transfer.main()
+    maml.main()
+    gsm.main()
 
 
 if __name__ == "__main__":

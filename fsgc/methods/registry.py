@@ -59,7 +59,14 @@ def _transfer(conv: str) -> Entry:
     return Entry(conv.upper(), about, "transfer:Transfer", {"conv": conv})
 
 
+def _kernel(name: str, title: str, about: str) -> Entry:
+    return Entry(title, f"{about} kernel and an SVM per episode.", "kernel:KernelMethod", {"kernel": name})
+
+
 METHODS: Mapping[str, Entry] = {
+    "wl": _kernel("wl", "WL", "Weisfeiler-Lehman subtree"),
+    "sp": _kernel("sp", "SP", "Shortest-path"),
+    "graphlet": _kernel("graphlet", "Graphlet", "Graphlet"),
     "maml": Entry("MAML", "Weights from which a few steps on the supports suffice.", "maml:Maml"),
     "as_maml": Entry("AS-MAML", "MAML with a learned number of steps.", "as_maml:AdaptiveStepMaml"),
     "gin": _transfer("gin"),

@@ -18,9 +18,11 @@ def needed(modules: Iterable[str], root: Path) -> list[str]:
     """
     todo, seen = list(modules), set()
     while todo:
-        path = file_of(todo.pop(), root)
+        module = todo.pop()
+        path = file_of(module, root)
         if path is not None and path not in seen:
             seen.add(path)
+            todo.append(module.rpartition(".")[0] or module)  # a package is loaded before its modules
             todo += imported_at_once(ast.parse((root / path).read_text(encoding="utf-8")))
     return sorted(path for path in seen if Path(path).name != "__init__.py")
 

@@ -32,7 +32,8 @@ def _batch(episodes: Episodes, count: int = 6) -> EpisodeBatch:
     return next(episodes.batches("test", count))
 
 
-ALL = list(itertools.product(METHODS, ("graph", "batch", "episode")))
+VARIANTS = [name for name in METHODS if name.startswith("pn")]
+ALL = list(itertools.product(VARIANTS, ("graph", "batch", "episode")))
 
 
 @pytest.mark.parametrize(("name", "norm"), ALL)
@@ -154,7 +155,7 @@ def test_the_loss_is_cross_entropy_and_the_weighted_penalties(episodes: Episodes
     torch.testing.assert_close(squared.parts["regulariser"], 0.49 * method.conditioner.penalty())
 
 
-@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("name", VARIANTS)
 def test_every_weight_gets_a_gradient(episodes: Episodes, name: str) -> None:
     method = _method(episodes, name, gamma0=0.1)
     method.loss(_batch(episodes)).total.backward()  # type: ignore[no-untyped-call]

@@ -119,10 +119,11 @@ def test_a_stage_reads_stores_of_stages_before_it(stage: str) -> None:
 
 
 def sections_read(source: str) -> set[str]:
-    """The sections of `params.yaml` that a module asks for by `section("name", …)` or for an `Experiment`."""
+    """The sections of `params.yaml` that a module asks for by `section("name", …)`, for an `Experiment` or a kernel."""
     calls = (node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call))
     of_methods = {"preset", "train", "embedder", *(entry.method().section for entry in METHODS.values())}
-    return (of_methods if "Experiment.from_params(" in source else set()) | {
+    of_kernels = {"kernel"} if "KernelSettings.from_params(" in source else set()
+    return (of_methods if "Experiment.from_params(" in source else of_kernels) | {
         ast.literal_eval(call.args[0])
         for call in calls
         if isinstance(call.func, ast.Name) and call.func.id == "section"

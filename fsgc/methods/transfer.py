@@ -1,0 +1,116 @@
+"""Transfer (`gin`, `gat`, `gcn`): classify base graphs first, then fine-tune a fresh head on each episode's supports.
+
+The baselines of Crisostomi et al., LoG 2022, section 4. The embedder is frozen after training, so each graph is
+embedded once, and the heads of thousands of episodes are one batched computation.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import torch
+import torch.nn.functional as F  # noqa: N812
+from torch import Tensor
+
+from fsgc.episodes.batches import EpisodeBatch, Episodes
+from fsgc.errors import SettingsError
+from fsgc.methods.base import Batches, BatchPlan, LearnedMethod, Loss, TaskShape, accuracy
+from fsgc.methods.graph_batches import GraphBatches, GraphSample, base_graphs
+from fsgc.nn import Embedder, EmbedderSettings
+from fsgc.nn.embed import embed_graphs
+from fsgc.nn.heads import HEADS_AT_ONCE, HeadWeights, MLPHead, apply_heads, fine_tune, fresh_head
+from fsgc.nn.settings import check_count
+
+
+@dataclass(frozen=True)
+class TransferSettings(EmbedderSettings):
+    """Hyperparameters; those of the embedder are explained in `EmbedderSettings`.
+
+    Attributes:
+        lr: learning rate of Adam while base graphs are classified.
+        head_lr: learning rate of Adam while a head is fine-tuned.
+        head_steps: its steps, each on all supports of the episode.
+        head_seed: of the weights that every head starts from.
+    """
+
+    lr: float = 1e-4
+    head_lr: float = 1e-2
+    head_steps: int = 10
+    head_seed: int = 0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in ("lr", "head_lr"):
+            if not getattr(self, name) > 0:
+                raise SettingsError(f"{name}: {getattr(self, name)} does not fit; it must be above 0")
+        check_count("head_steps", self.head_steps)
+        check_count("head_seed", self.head_seed, least=0)
+        if self.norm == "episode":
+            raise SettingsError("norm: 'episode' does not fit; transfer embeds each graph by itself")
+
+
+class Transfer(LearnedMethod):
+    """An embedder trained with a classifier of base graphs; at test a head per episode.
+
+    Args:
+        shape: of the tasks.
+        settings: hyperparameters.
+        conv: the convolution, in place of that of the settings: the three methods share a section.
+    """
+
+    settings_type = TransferSettings
+    section = "transfer"
+    trains_on = "graphs"
+    episodes_at_once = 5000
+
+    def __init__(self, shape: TaskShape, settings: TransferSettings, conv: str = "gin") -> None:
+        super().__init__()
+        self.settings = replace(settings, conv=conv)
+        self.embedder = Embedder(shape.num_features, self.settings)
+        self.head = MLPHead(settings.width, settings.width, shape.base_classes)
+
+    def loss(self, batch: GraphSample) -> Loss:
+        """Cross-entropy over base classes."""
+        logits = self._logits(batch)
+        total = F.cross_entropy(logits, batch.labels)
+        return Loss(total, accuracy(logits, batch.labels))
+
+    def validate(self, batch: GraphSample) -> tuple[Tensor, Tensor]:
+        """Loss and accuracy on held-out graphs of base classes."""
+        logits = self._logits(batch)
+        return F.cross_entropy(logits, batch.labels), accuracy(logits, batch.labels)
+
+    def train_batches(self, episodes: Episodes, plan: BatchPlan, epoch: int) -> Batches:
+        """The graphs of base classes, once an epoch."""
+        return GraphBatches(episodes, base_graphs(episodes)[0], plan.size).shuffled(plan.seed, epoch)
+
+    def val_batches(self, episodes: Episodes, plan: BatchPlan) -> Batches:
+        """Held-out graphs of base classes."""
+        return GraphBatches(episodes, base_graphs(episodes)[1], plan.size)
+
+    def predict(self, episodes: EpisodeBatch) -> Tensor:
+        """Logits of every query under its episode's head, `[B, N·Q, N]`; every head starts from the same weights."""
+        way, width = episodes.graphs.shape[1], self.settings.width
+        distinct, place = torch.unique(episodes.graphs, return_inverse=True)
+        with torch.no_grad():
+            z = embed_graphs(self.embedder, self.graphs, distinct)
+        labels = torch.arange(way, device=z.device).repeat_interleave(episodes.shots)
+        drawn = fresh_head(width, width, way, torch.Generator().manual_seed(self.settings.head_seed))
+        start = HeadWeights(*(weight.to(z) for weight in drawn))
+        # Few episodes at a time: what a head reads and writes then stays near the processor.
+        chunks = torch.split(place, HEADS_AT_ONCE)
+        return torch.cat([self._tune_and_score(start, z[chunk], episodes.shots, labels) for chunk in chunks])
+
+    def _tune_and_score(self, start: HeadWeights, z: Tensor, shots: int, labels: Tensor) -> Tensor:
+        """Heads fine-tuned on the supports and applied to the queries, of `z` `[B, N, K+Q, d]`: `[B, N·Q, N]`."""
+        supports, queries = z[:, :, :shots].flatten(1, 2), z[:, :, shots:].flatten(1, 2)
+        steps, lr = self.settings.head_steps, self.settings.head_lr
+        return apply_heads(fine_tune(start, supports, labels, steps, lr), queries)
+
+    def configure_optimizers(self) -> torch.optim.Optimizer:
+        """Adam."""
+        return torch.optim.Adam(self.parameters(), lr=self.settings.lr)
+
+    def _logits(self, batch: GraphSample) -> Tensor:
+        logits: Tensor = self.head(embed_graphs(self.embedder, self.graphs, batch.graphs))
+        return logits
