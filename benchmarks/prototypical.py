@@ -86,6 +86,7 @@ def _compare(key: str, name: str) -> None:
 def _where_the_time_goes(key: str, name: str) -> None:
     episodes = fsgc.load_episodes(key, shots=5)
     method = make_method(Experiment.from_params(load_params(PARAMS), name, key), episodes, seed=0)
+    assert isinstance(method, LearnedMethod)
     batches = list(episodes.batches("train", EPISODES_A_STEP))[:STEPS]
     _train_ours(method, batches[:2])
     with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as profile:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import pytorch_lightning as pl
 import torch
@@ -36,20 +36,36 @@ class TaskShape:
         return cls(episodes.num_features, episodes.way, len(episodes.split.base))
 
 
-class Method(Protocol):
+@runtime_checkable
+class Predictor(Protocol):
     """Classifies the queries of episodes; all that comes after training knows only this.
 
     Attributes:
-        settings_type: the dataclass of its hyperparameters, a section of `params.yaml`.
-        section: the name of that section.
         transductive: whether a query's scores depend on the other queries of its episode.
         episodes_at_once: how many episodes `predict` should be given at a time.
     """
 
-    settings_type: ClassVar[type[Any]]
-    section: ClassVar[str]
     transductive: bool
     episodes_at_once: int
+
+    def predict(self, episodes: EpisodeBatch) -> Tensor:
+        """Scores of every query for every class of its episode, `[B, N·Q, N]`; the largest is the prediction.
+
+        Gradients are off; a method that adapts to an episode turns them on for itself.
+        """
+        ...
+
+
+class Method(Predictor, Protocol):
+    """What the registry holds: made from settings, given graphs, then a `Predictor`.
+
+    Attributes:
+        settings_type: the dataclass of its hyperparameters, a section of `params.yaml`.
+        section: the name of that section.
+    """
+
+    settings_type: ClassVar[type[Any]]
+    section: ClassVar[str]
 
     def __init__(self, shape: TaskShape, settings: Any, **options: Any) -> None: ...
 
@@ -60,13 +76,6 @@ class Method(Protocol):
 
     def attach(self, episodes: Episodes) -> None:
         """Give the method the graphs that episodes refer to, and what is stored of them."""
-        ...
-
-    def predict(self, episodes: EpisodeBatch) -> Tensor:
-        """Scores of every query for every class of its episode, `[B, N·Q, N]`; the largest is the prediction.
-
-        Gradients are off; a method that adapts to an episode turns them on for itself.
-        """
         ...
 
 
@@ -161,7 +170,7 @@ class LearnedMethod(pl.LightningModule):
 
     @abstractmethod
     def predict(self, episodes: EpisodeBatch) -> Tensor:
-        """See `Method.predict`."""
+        """See `Predictor.predict`."""
 
     @abstractmethod
     def loss(self, batch: Any) -> Loss:

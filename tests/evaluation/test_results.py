@@ -14,7 +14,7 @@ from fsgc.episodes.batches import EpisodeBatch, Episodes
 from fsgc.errors import FsgcError, StoreError
 from fsgc.evaluation.predict import predict_scores
 from fsgc.evaluation.results import SCORES_KIND, evaluate
-from fsgc.methods.base import Method
+from fsgc.methods.base import LearnedMethod, Predictor, TaskShape
 from fsgc.methods.prototypical import PrototypicalSettings
 from fsgc.training.checkpoint import TrainedModel
 from fsgc.training.fit import FitReport, make_method
@@ -32,8 +32,12 @@ def episodes(tmp_path_factory: pytest.TempPathFactory) -> Episodes:
 
 
 def _trained(episodes: Episodes, model: str) -> TrainedModel:
-    method = make_method(Experiment(model, SETTINGS, TrainSettings()), episodes, seed=0).eval()
-    return TrainedModel(model, "enzymes", 3, 0, episodes.feature_names, SETTINGS, REPORT, method)
+    method = make_method(Experiment(model, SETTINGS, TrainSettings()), episodes, seed=0)
+    assert isinstance(method, LearnedMethod)
+    method.eval()
+    return TrainedModel(
+        model, "enzymes", 3, 0, episodes.feature_names, SETTINGS, REPORT, method, TaskShape.of(episodes)
+    )
 
 
 @pytest.mark.parametrize("model", ["pn", "pn_tae_mu"])
@@ -92,7 +96,7 @@ def test_a_method_is_whatever_predicts(episodes: Episodes) -> None:
         def predict(self, batch: EpisodeBatch) -> Tensor:
             return super().predict(batch) / 0
 
-    assert isinstance(Constant(), Method)
+    assert isinstance(Constant(), Predictor)
     assert predict_scores(Constant(), episodes).shape == (50, 8, 2)
     with pytest.raises(FsgcError, match=r"the scores of test episode 0 \(and 49 more\) are not finite"):
         predict_scores(Broken(), episodes)

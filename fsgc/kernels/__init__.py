@@ -1,0 +1,1 @@
+"""Graph kernels as inner products of sparse histograms, and their Gram matrices."""
