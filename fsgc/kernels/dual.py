@@ -14,9 +14,9 @@ import numpy.typing as npt
 
 Floats = npt.NDArray[np.float64]
 _MOST_STEPS = 100
-_PATIENCE = 30
+_PATIENCE = 15
 _SHORT_OF_THE_WALL = 0.995
-_RELATIVE_GAP = 1e-7
+_RELATIVE_GAP = 1e-10
 _SAME_LOSS = 1e-6
 
 
@@ -67,13 +67,13 @@ def solve_dual(gram: Floats, y: Floats, c: float) -> tuple[Floats, Floats]:
         # Next to the optimum a step may fail for want of digits: what was best before is kept.
         with np.errstate(all="ignore"):
             moved = _step(state.take(live), quadratic[live], y[live], bound[live])
-            gap = _gap(moved, quadratic[live], y[live], bound[live])
+            gap, value = _gap(moved, quadratic[live], y[live], bound[live])
         state.put(live, moved)
         better = gap < least[live]
         best.put(live[better], moved.take(np.flatnonzero(better)))
         least[live] = np.where(better, gap, least[live])
         since[live] = np.where(better, 0, since[live] + 1)
-        live = live[np.isfinite(gap) & (gap > _RELATIVE_GAP) & (since[live] < _PATIENCE)]
+        live = live[np.isfinite(gap) & (gap > _RELATIVE_GAP * np.abs(value)) & (since[live] < _PATIENCE)]
         if len(live) == 0:
             break
     outputs = y * _times(quadratic, best.alpha)
@@ -92,13 +92,13 @@ def _bias(outputs: Floats, y: Floats) -> Floats:
     return np.asarray((low + np.where(least, candidates, -np.inf).max(axis=1)) / 2)
 
 
-def _gap(state: _State, quadratic: Floats, y: Floats, bound: Floats) -> Floats:
-    """How far the primal value, hinge loss included, lies above the dual one, relative to the latter, `[P]`."""
+def _gap(state: _State, quadratic: Floats, y: Floats, bound: Floats) -> tuple[Floats, Floats]:
+    """How far the primal value, hinge loss included, lies above the dual one, and the dual one, both `[P]`."""
     outputs = _times(quadratic, state.alpha)
     curvature = (state.alpha * outputs).sum(axis=1) / 2
     loss = bound * np.maximum(0, 1 - outputs - y * state.bias[:, None]).sum(axis=1)
     value = state.alpha.sum(axis=1) - curvature
-    return np.asarray((curvature + loss - value) / np.abs(value))
+    return curvature + loss - value, value
 
 
 def _step(state: _State, quadratic: Floats, y: Floats, bound: Floats) -> _State:
