@@ -77,7 +77,7 @@ def solve_dual(gram: Floats, y: Floats, c: float) -> tuple[Floats, Floats]:
         if len(live) == 0:
             break
     outputs = y * _times(quadratic, best.alpha)
-    return best.alpha * y / scale[:, None], _bias(outputs, y)
+    return y * np.minimum(best.alpha / scale[:, None], c), _bias(outputs, y)
 
 
 def _bias(outputs: Floats, y: Floats) -> Floats:

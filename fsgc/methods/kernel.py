@@ -13,6 +13,7 @@ import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, ClassVar
 from typing import Any
 
 import numpy as np
@@ -63,8 +64,8 @@ class KernelMethod:
         kernel: `wl`, `sp` or `graphlet`.
     """
 
-    settings_type = SvcSettings
-    section = "svc"
+    settings_type: ClassVar[type[Any]] = SvcSettings
+    section: ClassVar[str] = "svc"
     transductive: bool = False
     episodes_at_once: int = 5000
 

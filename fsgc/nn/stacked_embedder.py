@@ -101,7 +101,8 @@ class StackedEmbedder:
             # The variance of `u · C` over features is u C Cᵀ uᵀ / d: nothing of width d has to be written for it.
             matrix = centred.basis
             square = torch.bmm(matrix, matrix.mT) / matrix.shape[2]
-            root = ((torch.bmm(self.basis, square) * self.basis).sum(-1, keepdim=True) + _NORM_EPS).rsqrt()
+            variance = (torch.bmm(self.basis, square) * self.basis).sum(-1, keepdim=True)
+            root = (variance.clamp(min=0) + _NORM_EPS).rsqrt()  # rounding may leave a zero just below zero
             rows = torch.baddbmm(bias, self.basis * root, matrix * scale)
         pooled = self._per_graph(rows.relu())[:, :-1]
         sizes = self.graphs.segments.sizes.view(episodes, -1)[:, :-1, None].to(rows.dtype)
