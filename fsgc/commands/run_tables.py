@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
+import signal
 from typing import TYPE_CHECKING
 
 import click
@@ -39,6 +40,8 @@ def run(jobs: int, threads: int | None, only: tuple[str, ...], list_only: bool) 
     if list_only:
         click.echo("\n".join(cell.name for cell in cells))
         return
+    # Asked to end, it ends as if interrupted: with it end the processes it has started.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     runner = Runner(jobs, threads)
     runner.prepare(cells)
     running: list[str] = []

@@ -71,7 +71,7 @@ class Runner:
     ) -> None:
         """Run the given cells; the callbacks are called from several threads, one at a time.
 
-        However this ends, no process is left behind.
+        However this ends, short of SIGKILL, no process is left behind.
         """
         report = Lock()
 

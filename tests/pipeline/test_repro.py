@@ -42,7 +42,9 @@ def test_the_picture(project: Project) -> None:
     chain = {("download", "graphs"), ("graphs", "split"), ("split", "episodes"), ("episodes", "train")}
     stores = {("graphs", "episodes"), ("graphs", "train"), ("split", "train")}
     test = {("graphs", "evaluate"), ("split", "evaluate"), ("episodes", "evaluate"), ("train", "evaluate")}
-    assert edges == chain | stores | test
+    kernels = {("graphs", "kernel"), ("kernel", "train"), ("kernel", "evaluate")}
+    gsm = {("graphs", "superclasses"), ("split", "superclasses"), ("superclasses", "train")}
+    assert edges == chain | stores | test | kernels | gsm
 
 
 def test_other_shots_need_other_episodes_only(project: Project) -> None:
