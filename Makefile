@@ -21,8 +21,9 @@ repro: $(STAMP)  ## run the default experiment of params.yaml end to end
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/dvc repro
 	@$(BIN)/fsgc results
 
+# Two files of tests at a time, each on one core; the tests of a file share what they have computed.
 test: lint browser  ## lint, types and all tests
-	$(BIN)/pytest
+	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist loadfile
 
 browser:  ## fetch the headless browser that tests the report page, where npm can
 	@if command -v npm >/dev/null; then node tests/report/install_browser.mjs .browser || echo "no browser: its tests are skipped"; fi

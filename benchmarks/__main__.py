@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from benchmarks import episodes, gsm, maml, prototypical, reading, transfer
+from benchmarks import episodes, gsm, kernels, maml, prototypical, reading, transfer
 
 
 def main() -> None:
     """Run all."""
     reading.main()
     episodes.main()
+    kernels.main()
     prototypical.main()
     transfer.main()
     maml.main()
