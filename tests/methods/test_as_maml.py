@@ -11,18 +11,16 @@ import torch.nn.functional as F  # noqa: N812
 from torch import Tensor
 from torch.func import functional_call
 
-from fsgc.data.graph_store import GraphStore
 from fsgc.episodes.batches import EpisodeBatch, Episodes
 from fsgc.errors import SettingsError
 from fsgc.methods.as_maml import AdaptiveStepMaml, AsMamlSettings
-from fsgc.methods.base import BatchPlan, LearnedMethod, TaskShape
-from fsgc.methods.registry import METHODS, Entry
+from fsgc.methods.base import BatchPlan, TaskShape
 from fsgc.nn.step_controller import log_scaled, steps_of
 from fsgc.settings import from_mapping
-from fsgc.training.callbacks import Curves
-from fsgc.training.fit import fit
 from fsgc.training.settings import Experiment, TrainSettings
 from tests.nn.test_sag_network import PlainNetwork, plain_input
+from tests.noise import with_novel_noise
+from tests.resuming import curves_after_resuming
 
 SMALL = AsMamlSettings(width=8, inner_lr=0.05, test_steps=4, min_steps=2, max_steps=6)
 
@@ -236,16 +234,8 @@ def test_bad_settings_are_refused_by_name(key: str, value: Any) -> None:
 
 
 def test_novel_graphs_replaced_by_noise_change_no_weight(episodes: Episodes) -> None:
-    graphs = episodes.graphs
-    rng = np.random.default_rng(0)
-    novel = np.isin(graphs.y, episodes.split.novel)
-    nodes, edges = np.repeat(novel, graphs.num_nodes), np.repeat(novel, np.diff(graphs.edge_ptr))
-    source, target = graphs.edge_index + np.repeat(graphs.node_ptr[:-1], np.diff(graphs.edge_ptr))
-    attr = np.where(nodes[:, None], rng.normal(100, 50, (len(nodes), 3)), graphs.node_attr)
-    noise = GraphStore.from_edges(graphs.num_nodes, source[~edges], target[~edges], graphs.y, graphs.node_label, attr)
-    assert noise.fingerprint() != graphs.fingerprint()
     weights = []
-    for one in (episodes, replace(episodes, graphs=noise)):
+    for one in (episodes, with_novel_noise(episodes)):
         method = make(one)
         optimiser = method.configure_optimizers()["optimizer"]
         for batch in list(one.batches("train", 12))[:2]:
@@ -257,31 +247,10 @@ def test_novel_graphs_replaced_by_noise_change_no_weight(episodes: Episodes) -> 
 
 
 @pytest.mark.usefixtures("outside_any_repository")
-def test_a_training_that_died_ends_like_an_undisturbed_one(
-    episodes: Episodes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_training_that_died_ends_like_an_undisturbed_one(episodes: Episodes, tmp_path: Path) -> None:
     """The whole way through `fit`: seeds, checkpoints, curves."""
-    monkeypatch.setitem(METHODS, "as_maml", Entry("AS-MAML", "", "as_maml:AdaptiveStepMaml"))
     loop = TrainSettings(max_epochs=2, batch_size=5, episodes_per_epoch=15, gradient_clip=5.0, accelerator="cpu")
     experiment = Experiment("as_maml", replace(SMALL, val_episodes=6), loop)
 
-    def run(name: str) -> Tensor:
-        method, _ = fit(experiment, episodes, 0, tmp_path / name / "state", tmp_path / name / "curves")
-        assert isinstance(method, LearnedMethod)
-        return torch.cat([value.flatten().float() for value in method.state_dict().values()])
-
-    undisturbed = run("undisturbed")
-    original = Curves.on_train_batch_end
-
-    def die(self: Curves, trainer: Any, module: Any, outputs: Any, batch: Any, index: int) -> None:
-        original(self, trainer, module, outputs, batch, index)
-        if trainer.current_epoch == 1 and index == 1:
-            raise RuntimeError("died")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Curves, "on_train_batch_end", die)
-        with pytest.raises(RuntimeError, match="died"):
-            run("resumed")
-    assert torch.equal(run("resumed"), undisturbed)
-    curves = {path.stem for path in (tmp_path / "resumed" / "curves" / "plots" / "metrics").iterdir()}
+    curves = curves_after_resuming(experiment, episodes, tmp_path)
     assert {"query_loss", "policy_loss", "steps", "stop_probability", "val_accuracy"} <= curves

@@ -11,23 +11,21 @@ import torch.nn.functional as F  # noqa: N812
 from torch import Tensor, nn
 from torch_geometric.nn import GATConv
 
-from fsgc.data.graph_store import GraphStore
 from fsgc.episodes.batches import EpisodeBatch, Episodes
 from fsgc.errors import SettingsError, StoreError
 from fsgc.methods import gsm
-from fsgc.methods.base import BatchPlan, LearnedMethod, TaskShape
+from fsgc.methods.base import BatchPlan, TaskShape
 from fsgc.methods.gsm import GraphSpectralMeasures, GsmSettings
-from fsgc.methods.registry import METHODS, Entry
 from fsgc.nn.heads import fresh_head
 from fsgc.nn.super_graph import SuperAttention
 from fsgc.random import generator
 from fsgc.settings import from_mapping
 from fsgc.spectra.clustering import find_superclasses
-from fsgc.training.callbacks import Curves
-from fsgc.training.fit import fit
 from fsgc.training.settings import Experiment, TrainSettings
 from fsgc.workspace import Workspace
 from tests.methods.conftest import make_episodes
+from tests.noise import with_novel_noise
+from tests.resuming import curves_after_resuming
 
 SMALL = GsmSettings(width=8, head_width=6, gin_layers=3, super_classes=2, fine_tune_steps=12, fine_tune_lr=1e-2)
 PLAN = BatchPlan(size=16, per_epoch=0, seed=0)
@@ -258,51 +256,17 @@ def test_validation_takes_the_first_validation_episodes(stored: Episodes) -> Non
     assert torch.equal(next(iter(batches)).graphs, next(stored.batches("val", 7)).graphs)
 
 
-def without_novel_edges(graphs: GraphStore, novel: tuple[int, ...]) -> GraphStore:
-    """The same graphs, those of novel classes with noise instead of edges, labels and attributes."""
-    rng = np.random.default_rng(0)
-    is_novel = np.isin(graphs.y, novel)
-    nodes, edges = np.repeat(is_novel, graphs.num_nodes), np.repeat(is_novel, np.diff(graphs.edge_ptr))
-    source, target = graphs.edge_index + np.repeat(graphs.node_ptr[:-1], np.diff(graphs.edge_ptr))
-    attr = np.where(nodes[:, None], rng.normal(100, 50, (len(nodes), 3)), graphs.node_attr)
-    label = np.where(nodes, rng.integers(50, 99, len(nodes)), graphs.node_label)
-    return GraphStore.from_edges(graphs.num_nodes, source[~edges], target[~edges], graphs.y, label, attr)
-
-
 def test_novel_graphs_replaced_by_noise_change_no_weight(stored: Episodes, tmp_path: Path) -> None:
-    noise = without_novel_edges(stored.graphs, stored.split.novel)
-    assert noise.fingerprint() != stored.graphs.fingerprint()
-    noisy = with_superclasses(replace(stored, graphs=noise), tmp_path)
+    noisy = with_superclasses(with_novel_noise(stored), tmp_path)
     weights = [torch.cat([v.flatten().float() for v in trained(e).state_dict().values()]) for e in (stored, noisy)]
     assert torch.equal(*weights)
 
 
 @pytest.mark.usefixtures("outside_any_repository")
-def test_a_training_that_died_ends_like_an_undisturbed_one(
-    stored: Episodes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_training_that_died_ends_like_an_undisturbed_one(stored: Episodes, tmp_path: Path) -> None:
     """The whole way through `fit`: seeds, checkpoints, curves."""
-    monkeypatch.setitem(METHODS, "gsm", Entry("GSM*", "", "gsm:GraphSpectralMeasures"))
     loop = TrainSettings(max_epochs=2, batch_size=16, accelerator="cpu")
     experiment = Experiment("gsm", replace(SMALL, batches_per_epoch=3, val_episodes=4), loop)
 
-    def run(name: str) -> Tensor:
-        method, _ = fit(experiment, stored, 0, tmp_path / name / "state", tmp_path / name / "curves")
-        assert isinstance(method, LearnedMethod)
-        return torch.cat([value.flatten().float() for value in method.state_dict().values()])
-
-    undisturbed = run("undisturbed")
-    original = Curves.on_train_batch_end
-
-    def die(self: Curves, trainer: Any, module: Any, outputs: Any, batch: Any, index: int) -> None:
-        original(self, trainer, module, outputs, batch, index)
-        if trainer.current_epoch == 1 and index == 1:
-            raise RuntimeError("died")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Curves, "on_train_batch_end", die)
-        with pytest.raises(RuntimeError, match="died"):
-            run("resumed")
-    assert torch.equal(run("resumed"), undisturbed)
-    curves = {path.stem for path in (tmp_path / "resumed" / "curves" / "plots" / "metrics").iterdir()}
+    curves = curves_after_resuming(experiment, stored, tmp_path)
     assert {"class_loss", "super_class_loss", "super_class_accuracy", "val_loss", "graphs_per_second"} <= curves

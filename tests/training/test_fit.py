@@ -19,6 +19,7 @@ from fsgc.training.callbacks import Curves, TrainingError
 from fsgc.training.fit import FitReport, fit
 from fsgc.training.settings import Experiment, TrainSettings
 from tests.methods.conftest import make_episodes
+from tests.noise import with_novel_noise
 
 pytestmark = pytest.mark.usefixtures("outside_any_repository")
 
@@ -175,21 +176,8 @@ def test_more_epochs_than_stored_are_refused_before_any_work(tmp_path: Path, epi
 
 @pytest.mark.parametrize("model", ["pn", "pn_tae_mu"])
 def test_novel_graphs_replaced_by_noise_change_no_weight(tmp_path: Path, episodes: Episodes, model: str) -> None:
-    novel = np.isin(episodes.graphs.y, episodes.split.novel)
-    nodes = np.repeat(novel, episodes.graphs.num_nodes)
-    edges = np.repeat(novel, np.diff(episodes.graphs.edge_ptr))
-    rng = np.random.default_rng(0)
-    attr = np.where(nodes[:, None], rng.normal(100, 50, (len(nodes), 3)), episodes.graphs.node_attr)
-    label = np.where(nodes, rng.integers(50, 99, len(nodes)), episodes.graphs.node_label)
-    source, target = episodes.graphs.edge_index + np.repeat(
-        episodes.graphs.node_ptr[:-1], np.diff(episodes.graphs.edge_ptr)
-    )
-    noise = type(episodes.graphs).from_edges(
-        episodes.graphs.num_nodes, source[~edges], target[~edges], episodes.graphs.y, label, attr
-    )
-    assert noise.fingerprint() != episodes.graphs.fingerprint()
     clean, _ = _fit(tmp_path / "clean", episodes, model=model)
-    noisy, _ = _fit(tmp_path / "noisy", replace(episodes, graphs=noise), model=model)
+    noisy, _ = _fit(tmp_path / "noisy", with_novel_noise(episodes), model=model)
     assert torch.equal(_weights(clean), _weights(noisy))
 
 
