@@ -104,4 +104,4 @@ def test_the_projects_own_grid_is_one_dvc_can_read() -> None:
         text=True,
         check=True,
     )
-    assert "evaluate@triangles-5-pn-0" in listed.stdout.split()
+    assert "evaluate@triangles-5-pn-0" in listed.stdout
