@@ -18,6 +18,7 @@ _PATIENCE = 15
 _SHORT_OF_THE_WALL = 0.995
 _RELATIVE_GAP = 1e-10
 _SAME_LOSS = 1e-6
+_LEAST_CURVATURE = 1e-14  # two equal graphs within their bounds would make the equations singular
 
 
 @dataclass
@@ -106,7 +107,7 @@ def _step(state: _State, quadratic: Floats, y: Floats, bound: Floats) -> _State:
     room = bound[:, None] - state.alpha
     dual = _times(quadratic, state.alpha) - 1 + y * state.bias[:, None] - state.low + state.high
     primal = (y * state.alpha).sum(axis=1)
-    matrix = _matrix(quadratic, y, state.low / state.alpha + state.high / room)
+    matrix = _matrix(quadratic, y, state.low / state.alpha + state.high / room + _LEAST_CURVATURE)
     size = y.shape[1]
 
     def direction(low: Floats, high: Floats) -> _State:

@@ -41,6 +41,19 @@ def test_primal_and_dual_value_meet(scale: float, c: float) -> None:
     np.testing.assert_allclose(primal, alpha.sum(axis=1) - half, rtol=1e-5, atol=1e-5 * c * y.shape[1])
 
 
+@pytest.mark.parametrize("scale", [1.0, 1e4])
+def test_equal_graphs_of_both_classes_are_no_fault(scale: float) -> None:
+    """They cannot be told apart; the rest can, and the values of primal and dual meet."""
+    features, _, y = _problems(3, scale)
+    features[:, 1] = features[:, 7] = features[:, 8] = features[:, 0]
+    gram = features @ features.swapaxes(1, 2)
+    weights, bias = solve_dual(gram, y, 1.0)
+    outputs = (gram @ weights[..., None])[..., 0]
+    half = (weights * outputs).sum(axis=1) / 2
+    primal = half + np.maximum(0, 1 - y * (outputs + bias[:, None])).sum(axis=1)
+    np.testing.assert_allclose(primal, (weights * y).sum(axis=1) - half, rtol=1e-5, atol=1e-4)
+
+
 def test_graphs_that_are_all_alike_to_the_kernel_are_no_fault() -> None:
     weights, bias = solve_dual(np.zeros((2, 4, 4)), np.array([[1.0, 1, -1, -1]] * 2), 1.0)
     assert np.isfinite(weights).all()
