@@ -39,9 +39,9 @@ class SvcSettings:
         c: C, what a violated margin costs; sklearn's default.
         max_iter: LIBSVM's steps for a pair of classes before the optimum is computed by other means. sklearn's default
             has no limit. It is never reached with normalised kernels, by less than 1 % of the pairs with graphlets on
-            TRIANGLES, and by most with graphlets on Reddit, where LIBSVM was not done after 10 million steps. Stopped
-            there it is right in 38 % of the queries, at the optimum in 46 %; the paper's 42.7 % with a deviation of
-            11.3 (10 when stopped, 7 at the optimum) point to machines that were stopped.
+            TRIANGLES, and by nine in ten with graphlets on Reddit, where LIBSVM is often not done after ten million
+            steps. Stopped after one million it is right in 36 % of Reddit's queries, with a deviation of 10 points
+            between episodes; at the optimum in 46 %, with 7. The paper reports 42.7 %, with 11.3.
     """
 
     c: float = 1.0
