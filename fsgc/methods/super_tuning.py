@@ -26,8 +26,8 @@ class Masks:
     """The dropout masks of all steps, the same in all episodes, so that an episode does not depend on its company.
 
     Attributes:
-        first: `[T, H, M, M]`, of the attention of the first layer.
-        second: `[T, H, S, M]`, of the second.
+        first: `[T, M, M, H]`, of the attention of the first layer.
+        second: `[T, S, M, H]`, of the second.
         head: `[T, S, h]`, of the head's hidden layer.
     """
 
@@ -41,7 +41,7 @@ class Masks:
         if dropout == 0:
             return None
         steps, heads, graphs, supports, hidden = shape
-        sizes = ((heads, graphs, graphs), (heads, supports, graphs), (supports, hidden))
+        sizes = ((graphs, graphs, heads), (supports, graphs, heads), (supports, hidden))
         drawn = (torch.rand(steps, *size, generator=generator) for size in sizes)
         return cls(*((values >= dropout) / (1 - dropout) for values in drawn))
 
@@ -112,8 +112,8 @@ class Tuner:
         if step is not None and self.masks is not None:
             first, second = (bias.shape[1:] for bias in biases)
             keep = (
-                self.masks.first[step, :, : first[0], : first[1]],
-                self.masks.second[step, :, : second[0], : second[1]],
+                self.masks.first[step, : first[0], : first[1]],
+                self.masks.second[step, : second[0], : second[1]],
                 self.masks.head[step],
             )
         for index, (layer, bias) in enumerate(zip(self.layers, biases, strict=True)):

@@ -99,18 +99,19 @@ def attend(weights: AttentionWeights, x: Tensor, bias: Tensor, slope: float, kee
         x: features.
         bias: `[B, m, n]`, the links as `link_bias` has them; every target attends at least to itself.
         slope: of the leaky ReLU.
-        keep: a dropout mask for `p`, already scaled, that can be broadcast to `[B, H, m, n]`.
+        keep: a dropout mask for `p`, already scaled, that can be broadcast to `[B, m, n, H]`.
     """
-    width = weights.attention.shape[-1]
+    count, size, _ = x.shape
+    _, heads, _, width = weights.attention.shape
     product: Tensor = _StackedLinear.apply(x, weights.weight)  # type: ignore[no-untyped-call]
-    h = torch.split(product, width, dim=2)  # one [B, n, d] a head
-    scores = [torch.bmm(vectors, rows.mT) for vectors, rows in zip(weights.attention.unbind(1), h, strict=True)]
-    as_source, as_target = torch.stack(scores, 1).unbind(2)  # [B, H, n] each
-    pairs = as_target[:, :, : bias.shape[1], None] + as_source.unsqueeze(2)
-    p = (F.leaky_relu(pairs, slope) + bias.unsqueeze(1)).softmax(-1)
+    # The heads are further rows: what follows is one product for all of them, not one for each.
+    h = product.view(count, size * heads, width)
+    scores = torch.bmm(h, weights.attention.flatten(1, 2).mT).view(count, size, heads, heads, 2)
+    as_source, as_target = scores.diagonal(0, 2, 3).unbind(2)  # of each head its own vectors: [B, n, H] each
+    pairs = as_target[:, : bias.shape[1], None] + as_source.unsqueeze(1)
+    p = (F.leaky_relu(pairs, slope) + bias.unsqueeze(3)).softmax(2)
     p = p if keep is None else p * keep
-    mixed = torch.stack([torch.bmm(share, rows) for share, rows in zip(p.unbind(1), h, strict=True)]).mean(0)
-    return mixed + weights.bias.unsqueeze(1)
+    return torch.baddbmm(weights.bias.unsqueeze(1), p.flatten(2), h, alpha=1 / heads)
 
 
 class _StackedLinear(torch.autograd.Function):
@@ -158,5 +159,5 @@ class SuperAttention(nn.Module):
         """One super-graph: `[M, in]` and links `[M, M]` to `[M, d]`."""
         keep = None
         if self.training and self.dropout:
-            keep = keep_mask(x.new_empty(1, len(self.attention), *links.shape), self.dropout)
+            keep = keep_mask(x.new_empty(1, *links.shape, len(self.attention)), self.dropout)
         return attend(self.stacked(1), x.unsqueeze(0), link_bias(links).unsqueeze(0), self.slope, keep).squeeze(0)

@@ -219,11 +219,21 @@ def test_validation_takes_the_first_validation_episodes(episodes: Episodes) -> N
     assert torch.equal(torch.cat(taken), next(episodes.batches("val", 7)).graphs)
 
 
+def test_degrees_can_stand_in_for_the_datasets_features(episodes: Episodes) -> None:
+    method = make(episodes, inputs="degree")
+    batch = next(episodes.batches("test", 2))
+    rows = method.graphs.batch(batch.graphs).features.rows()
+    nodes = np.concatenate([np.arange(*episodes.graphs.node_ptr[g : g + 2]) for g in batch.graphs.flatten().tolist()])
+    assert rows.flatten().tolist() == episodes.graphs.degree[nodes].tolist()
+    assert method.predict(batch).shape == (2, batch.labels.shape[1], episodes.way)
+
+
 @pytest.mark.parametrize(
     ("key", "value"),
     [
-        ("width", 1), ("levels", 0), ("ratio", 0.0), ("ratio", 1.1), ("inner_lr", 0.0), ("outer_lr", 0.0),
-        ("controller_lr", 0.0), ("weight_decay", -1.0), ("min_steps", 0), ("max_steps", 4), ("test_steps", 0),
+        ("inputs", "tag"), ("width", 1), ("levels", 0), ("ratio", 0.0), ("ratio", 1.1), ("inner_lr", 0.0),
+        ("outer_lr", 0.0), ("controller_lr", 0.0), ("weight_decay", -1.0), ("min_steps", 0), ("max_steps", 4),
+        ("test_steps", 0),
         ("step_penalty", -1.0), ("controller_width", 0), ("val_episodes", 0), ("plateau_patience", 0),
         ("least_lr", -1.0),
     ],

@@ -62,7 +62,7 @@ def test_gradients_of_attention() -> None:
     links = random_links(2, 5, 2)
     parts = [torch.randn(2, 6, 4), torch.randn(2, 2, 2, 3), torch.randn(2, 3), torch.randn(2, 5, 4)]
     parts = [part.requires_grad_() for part in parts]
-    keep = torch.randint(2, (2, 5, 5)).double()
+    keep = torch.randint(2, (5, 5, 2)).double()
 
     def function(*inputs: Tensor) -> Tensor:
         *weights, x = inputs
