@@ -6,7 +6,7 @@ star marks its run in the episodes of Crisostomi et al. 2022.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -182,6 +182,16 @@ class GraphSpectralMeasures(LearnedMethod):
 
     def predict(self, episodes: EpisodeBatch) -> Tensor:
         """Scores of the queries, `[B, N·Q, N]`, each episode after fine-tuning on its supports."""
+        return self._fine_tuned(episodes, Tuner.scores)[:, episodes.support[0].numel() :]
+
+    def embed(self, episodes: EpisodeBatch) -> Tensor:
+        """What the fine-tuned head of each episode is given of its graphs, `[B, N, K+Q, d]`."""
+        supports = episodes.support[0].numel()
+        parts = torch.split(self._fine_tuned(episodes, Tuner.embeddings), [supports, episodes.query[0].numel()], 1)
+        return torch.cat([part.reshape(len(part), self.way, -1, part.shape[2]) for part in parts], 2)
+
+    def _fine_tuned(self, episodes: EpisodeBatch, result: Callable[[Tuner, Tensor, Tensor, Tensor], Tensor]) -> Tensor:
+        """Fine-tune every episode and take a result of its tuner; rows are supports, then queries: `[B, M, …]`."""
         supports = episodes.support.flatten(1)
         graphs = torch.cat([supports, episodes.query.flatten(1)], 1)
         distinct, place = torch.unique(graphs, return_inverse=True)
@@ -191,11 +201,11 @@ class GraphSpectralMeasures(LearnedMethod):
             z = F.normalize(levels.z, dim=1)
         labels = torch.arange(self.way, device=z.device).repeat_interleave(episodes.shots)
         tuner = self._tuner(graphs.shape[1], supports.shape[1])
-        scores = []
+        results = []
         for part in place.split(EPISODES_AT_ONCE):
             links = nearest_links(distance[part.unsqueeze(2), part.unsqueeze(1)], self.settings.neighbours)
-            scores.append(tuner.scores(z[part], links, labels)[:, supports.shape[1] :])
-        return torch.cat(scores)
+            results.append(result(tuner, z[part], links, labels))
+        return torch.cat(results)
 
     def configure_optimizers(self) -> torch.optim.Optimizer:
         """Adam."""

@@ -78,12 +78,23 @@ class Tuner:
             links: bool `[B, M, M]`.
             labels: int64 `[S]`, the classes of the supports.
         """
-        weights = self._start(len(x))
-        if self.steps:
-            self._tune(weights, x, links, labels)
+        weights = self._tuned(x, links, labels)
         with torch.no_grad():
             bias = link_bias(links)
             return self._forward(weights, x, (bias, bias), None)
+
+    def embeddings(self, x: Tensor, links: Tensor, labels: Tensor) -> Tensor:
+        """Fine-tune on the supports, then what the head is given of all graphs: `[B, M, d]`."""
+        weights = self._tuned(x, links, labels)
+        with torch.no_grad():
+            bias = link_bias(links)
+            return self._attend(weights, x, (bias, bias), (None, None))
+
+    def _tuned(self, x: Tensor, links: Tensor, labels: Tensor) -> list[Tensor]:
+        weights = self._start(len(x))
+        if self.steps:
+            self._tune(weights, x, links, labels)
+        return weights
 
     def _start(self, episodes: int) -> list[Tensor]:
         stacked = [w for layer in self.layers for w in layer.stacked(episodes)]
@@ -116,8 +127,14 @@ class Tuner:
                 self.masks.second[step, : second[0], : second[1]],
                 self.masks.head[step],
             )
+        return apply_heads(HeadWeights(*weights[6:]), self._attend(weights, x, biases, keep[:2]), keep[2])
+
+    def _attend(
+        self, weights: list[Tensor], x: Tensor, biases: tuple[Tensor, Tensor], keep: tuple[Tensor | None, ...]
+    ) -> Tensor:
+        """The two attention layers: `[B, n, in]` to `[B, m, d]`."""
         for index, (layer, bias) in enumerate(zip(self.layers, biases, strict=True)):
             own = AttentionWeights(*weights[3 * index : 3 * index + 3])
             x = attend(own, x, bias, layer.slope, keep[index])
             x = F.normalize(x, dim=2) if self.normalise else x
-        return apply_heads(HeadWeights(*weights[6:]), x, keep[2])
+        return x

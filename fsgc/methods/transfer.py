@@ -91,15 +91,24 @@ class Transfer(LearnedMethod):
     def predict(self, episodes: EpisodeBatch) -> Tensor:
         """Logits of every query under its episode's head, `[B, N·Q, N]`; every head starts from the same weights."""
         way, width = episodes.graphs.shape[1], self.settings.width
-        distinct, place = torch.unique(episodes.graphs, return_inverse=True)
-        with torch.no_grad():
-            z = embed_graphs(self.embedder, self.graphs, distinct)
+        z, place = self._embedded(episodes.graphs)
         labels = torch.arange(way, device=z.device).repeat_interleave(episodes.shots)
         drawn = fresh_head(width, width, way, torch.Generator().manual_seed(self.settings.head_seed))
         start = HeadWeights(*(weight.to(z) for weight in drawn))
         # Few episodes at a time: what a head reads and writes then stays near the processor.
         chunks = torch.split(place, HEADS_AT_ONCE)
         return torch.cat([self._tune_and_score(start, z[chunk], episodes.shots, labels) for chunk in chunks])
+
+    def embed(self, episodes: EpisodeBatch) -> Tensor:
+        """The embeddings that heads are fine-tuned on, `[B, N, K+Q, d]`."""
+        z, place = self._embedded(episodes.graphs)
+        return z[place]
+
+    @torch.no_grad()
+    def _embedded(self, graphs: Tensor) -> tuple[Tensor, Tensor]:
+        """The embeddings of the distinct graphs, and where each graph finds its own."""
+        distinct, place = torch.unique(graphs, return_inverse=True)
+        return embed_graphs(self.embedder, self.graphs, distinct), place
 
     def _tune_and_score(self, start: HeadWeights, z: Tensor, shots: int, labels: Tensor) -> Tensor:
         """Heads fine-tuned on the supports and applied to the queries, of `z` `[B, N, K+Q, d]`: `[B, N·Q, N]`."""

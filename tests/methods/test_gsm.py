@@ -194,6 +194,19 @@ def test_dropout_counts_in_fine_tuning(stored: Episodes) -> None:
     assert not torch.allclose(method.predict(batch), scores, atol=1e-3)
 
 
+def test_scores_are_the_heads_of_what_is_embedded(stored: Episodes) -> None:
+    method = trained(stored, fine_tune_steps=0)
+    batch = next(stored.batches("test", 3))
+    points = method.embed(batch)
+    assert points.shape == (*batch.graphs.shape, SMALL.width)
+    head = method._tuner(batch.graphs[0].numel(), batch.support[0].numel()).head
+    queries = points[:, :, batch.shots :].flatten(1, 2)
+    scores = F.relu(queries @ head.hidden_weight.T + head.hidden_bias) @ head.out_weight.T + head.out_bias
+    torch.testing.assert_close(method.predict(batch), scores)
+    method.settings = replace(method.settings, fine_tune_steps=5)
+    assert (method.embed(batch) - points).abs().max() > 1e-3
+
+
 def test_predictions_touch_no_global_random_state_and_no_weights(stored: Episodes) -> None:
     method = trained(stored)
     before = {name: value.clone() for name, value in method.state_dict().items()}

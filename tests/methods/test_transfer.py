@@ -118,6 +118,15 @@ def test_an_episode_depends_neither_on_its_batch_nor_a_query_on_the_others(episo
     assert not method.transductive
 
 
+def test_embeddings_are_those_of_each_graph_by_itself(episodes: Episodes) -> None:
+    method, batch = _method(episodes).eval(), _batch(episodes, 2)
+    points = method.embed(batch)
+    assert points.shape[:3] == batch.graphs.shape
+    for place in ((0, 0, 0), (1, episodes.way - 1, batch.shots)):
+        alone = method.embedder(method.graphs.batch([int(batch.graphs[place])]))
+        torch.testing.assert_close(points[place], alone[0], rtol=1e-4, atol=1e-5)
+
+
 def test_heads_do_not_move_the_embedder_and_follow_their_seed(episodes: Episodes) -> None:
     method = _method(episodes).eval()
     before = {name: value.clone() for name, value in method.state_dict().items()}
