@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from fsgc.commands.tables import cells_option
+from fsgc.commands.tables import cells_option, embed_option
 
 
 @click.command()
@@ -15,7 +15,7 @@ from fsgc.commands.tables import cells_option
 @click.option(
     "--figures", type=click.Path(file_okay=False, path_type=Path), help="Also write the figures as PNG and SVG here."
 )
-@click.option("--embed/--no-embed", default=True, show_default=True, help="Embed stored test episodes by t-SNE.")
+@embed_option
 def report(root: Path, out: Path, figures: Path | None, embed: bool) -> None:
     """Write one HTML file with the tables, the details of every figure, paired comparisons and figures.
 

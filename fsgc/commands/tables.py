@@ -23,6 +23,11 @@ cells_option = click.option(
 )
 
 
+embed_option = click.option(
+    "--embed/--no-embed", default=True, show_default=True, help="Embed stored test episodes by t-SNE."
+)
+
+
 def load_tables(root: Path) -> tuple[list[Cell], list[Table]]:
     """The cells below a directory, and all tables of them."""
     from fsgc.report.cells import find_cells, workspace_of
@@ -84,10 +89,13 @@ def write(keys: tuple[str, ...], root: Path, out: Path, formats: tuple[str, ...]
 @tables.command()
 @cells_option
 @click.option("-o", "--out", default="docs/results", show_default=True, type=click.Path(path_type=Path))
-def docs(root: Path, out: Path) -> None:
-    """Write all tables that are not empty as pages to read, with the metrics they came from."""
+@embed_option
+def docs(root: Path, out: Path, embed: bool) -> None:
+    """Write all tables that are not empty and the figures as a page to read, with the metrics they came from."""
+    from fsgc.report.build import draw_all
+    from fsgc.report.scores import Results
     from fsgc.report.tables import write_docs
 
     cells, made = load_tables(root)
-    for path in write_docs(made, cells, out):
+    for path in write_docs(made, cells, draw_all(Results(cells), root, embed), out):
         click.echo(path)

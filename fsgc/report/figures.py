@@ -18,22 +18,32 @@ from fsgc.report.style import COLOURS, house_style, look, panels
 Curves = Mapping[str, Sequence[float]]
 
 
-def training_curves(columns: Mapping[str, Mapping[str, Curves]], order: Sequence[str]) -> Figure:
-    """Validation accuracy of every epoch; a panel a dataset and number of shots, a line a method.
+SHOWN_CURVES = {  # a curve -> what its values are multiplied by, and what the axis says
+    "val_accuracy": (100, "validation accuracy, %"),
+    "steps": (1, "steps of a task, mean"),
+}
+
+
+def training_curves(
+    columns: Mapping[str, Mapping[str, Curves]], order: Sequence[str], name: str = "val_accuracy"
+) -> Figure:
+    """What was noted in every epoch; a panel a dataset and number of shots, a line a method.
 
     Args:
         columns: title of the panel -> method -> its curves.
         order: all methods; the place of one is its look.
+        name: which of the curves, a key of `SHOWN_CURVES`.
     """
+    scale, label = SHOWN_CURVES[name]
     with house_style():
         figure, axes = panels(len(columns))
         for axis, (title, curves) in zip(axes, columns.items(), strict=True):
             for method, curve in curves.items():
-                values = 100 * np.asarray(curve["val_accuracy"])
+                values = scale * np.asarray(curve[name])
                 every = max(1, len(values) // 6)
                 epochs = np.arange(1, len(values) + 1)
                 axis.plot(epochs, values, label=method, markevery=every, **look(order.index(method)))
-            _label(axis, title, "epoch", "validation accuracy, %")
+            _label(axis, title, "epoch", label)
         _legend(figure, axes)
         return figure
 

@@ -40,12 +40,13 @@ Drawn = tuple[str, str, str, Figure]  # key, title, caption, figure
 
 
 def draw_results(results: Results, paper: Paper, workspace: Workspace) -> list[Drawn]:
-    """The figures that need no model: ranks, shots, distributions, curves, classes; those without data are left out."""
+    """The figures that need no model: ranks, shots, distributions, curves, classes; without data, none."""
     makers: tuple[Callable[[], Drawn | None], ...] = (
         lambda: _ranks(results, paper),
         lambda: _shots(results, paper),
         lambda: _episodes(results, paper),
         lambda: _curves(results, paper),
+        lambda: _steps(results, paper),
         lambda: _classes(results, workspace),
     )
     return [drawn for make in makers if (drawn := make())]
@@ -108,16 +109,23 @@ def _episodes(results: Results, paper: Paper) -> Drawn | None:
 
 
 def _curves(results: Results, paper: Paper) -> Drawn | None:
-    columns = {}
-    for title, scores in _by_column(results).items():
-        curves = {model_title(score.model, paper): score.cells[0].curves() for score in scores}
-        trained = {method: curve for method, curve in curves.items() if curve.get("val_accuracy")}
-        if trained:
-            columns[title] = trained
-    if not columns:
-        return None
     caption = "Accuracy on the validation episodes after every epoch, of each method's first seed."
-    return "curves", "Training curves", caption, training_curves(columns, _order(results, paper))
+    return _of_curves("val_accuracy", results, paper, "curves", "Training curves", caption)
+
+
+def _steps(results: Results, paper: Paper) -> Drawn | None:
+    caption = "Steps that a training task takes by the verdict of the step controller, the mean of each epoch's tasks."
+    return _of_curves("steps", results, paper, "steps", "Adaptive steps", caption)
+
+
+def _of_curves(name: str, results: Results, paper: Paper, key: str, title: str, caption: str) -> Drawn | None:
+    columns = {}
+    for column, scores in _by_column(results).items():
+        curves = {model_title(score.model, paper): score.cells[0].curves() for score in scores}
+        noted = {method: curve for method, curve in curves.items() if curve.get(name)}
+        if noted:
+            columns[column] = noted
+    return (key, title, caption, training_curves(columns, _order(results, paper), name)) if columns else None
 
 
 def _classes(results: Results, workspace: Workspace) -> Drawn | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from fsgc.errors import SettingsError
 from fsgc.files import replacing
@@ -17,6 +18,9 @@ from fsgc.report.render import csv, latex, markdown
 from fsgc.report.scores import Results
 from fsgc.report.table import Table
 from fsgc.workspace import Workspace
+
+if TYPE_CHECKING:
+    from fsgc.report.pictures import Drawn
 
 WRITERS = {"md": markdown, "tex": latex, "csv": csv}
 
@@ -52,11 +56,14 @@ def write_tables(tables: list[Table], directory: Path, formats: tuple[str, ...] 
     return written
 
 
-def write_docs(tables: list[Table], cells: list[Cell], directory: Path) -> list[Path]:
+def write_docs(tables: list[Table], cells: list[Cell], drawn: list[Drawn], directory: Path) -> list[Path]:
     """Write the results as pages to read: all tables that are not empty, and the metrics they came from.
 
-    `README.md` has the tables, `metrics/` the metrics of every cell that is done, `csv/` the figures as data.
+    `README.md` has the tables and, from `figures/`, the figures; `metrics/` the metrics of every cell that is done,
+    `csv/` the tables as data.
     """
+    from fsgc.report.style import svg_bytes  # Matplotlib takes long to load, and only this needs it
+
     shown = [table for table in tables if not table.hint]
     empty = [table for table in tables if table.hint]
     done = [cell for cell in cells if cell.state is State.DONE]
@@ -64,12 +71,16 @@ def write_docs(tables: list[Table], cells: list[Cell], directory: Path) -> list[
         "# Results",
         "",
         f"Written by `fsgc tables docs` from {len(done)} cells.",
-        "Their metrics are in [`metrics/`](metrics), the figures as data in [`csv/`](csv).",
+        "Their metrics are in [`metrics/`](metrics), the tables as data in [`csv/`](csv).",
         f"To change them, compute cells with `{RUN_ALL}` and write the page again.",
         "",
-        *(f"- [{table.title}](#{_anchor(table.title)})" for table in shown),
+        *(
+            f"- [{title}](#{_anchor(title)})"
+            for title in [*(t.title for t in shown), *(title for _, title, *_ in drawn)]
+        ),
         "",
         "\n".join(markdown(table) for table in shown),
+        *(f"## {title}\n\n![{title}](figures/{key}.svg)\n\n{caption}\n" for key, title, caption, _ in drawn),
     ]
     if empty:
         lines += ["## Not computed yet", "", *(f"- {table.title}" for table in empty), "", f"Run: `{RUN_ALL}`", ""]
@@ -78,6 +89,10 @@ def write_docs(tables: list[Table], cells: list[Cell], directory: Path) -> list[
         partial.mkdir()
         for cell in done:
             shutil.copyfile(cell.path / "metrics.json", partial / f"{cell.key.name}.json")
+    with replacing(directory / "figures") as partial:
+        partial.mkdir()
+        for key, *_, figure in drawn:
+            (partial / f"{key}.svg").write_bytes(svg_bytes(figure))
     with replacing(page) as partial:
         partial.write_text("\n".join(lines), encoding="utf-8")
     return [page, *write_tables(shown, directory / "csv", ("csv",))]

@@ -29,6 +29,10 @@ def _curves() -> Figure:
     )
 
 
+def _steps() -> Figure:
+    return training_curves({"one": {"A": {"steps": [7, 9.5, 12]}}}, ["A"], "steps")
+
+
 def _shots() -> Figure:
     return accuracy_against_shots({"one": {"A": [(5, 0.5, 0.01), (10, 0.6, 0.02)], "B": [(10, 0.4, 0.03)]}}, ["A", "B"])
 
@@ -48,7 +52,14 @@ def _ranks() -> Figure:
     return critical_difference(RANKING, {"a": "Method A", "b": "Method B"})
 
 
-MAKERS = {"curves": _curves, "shots": _shots, "episodes": _episodes, "classes": _classes, "ranks": _ranks}
+MAKERS = {
+    "curves": _curves,
+    "steps": _steps,
+    "shots": _shots,
+    "episodes": _episodes,
+    "classes": _classes,
+    "ranks": _ranks,
+}
 
 
 @pytest.mark.parametrize("name", list(MAKERS))
@@ -70,6 +81,12 @@ def test_curves_show_the_values_in_per_cent() -> None:
     assert np.asarray(first.lines[0].get_xydata()) == pytest.approx(np.array([[1, 50], [2, 70]]))
     assert np.asarray(second.lines[0].get_xydata()) == pytest.approx(np.array([[1, 20]]))
     assert first.lines[0].get_color() != second.lines[0].get_color(), "a method looks the same in every panel"
+
+
+def test_steps_are_shown_as_they_are() -> None:
+    (axis,) = _steps().axes
+    assert np.asarray(axis.lines[0].get_ydata()) == pytest.approx(np.array([7, 9.5, 12]))
+    assert axis.get_ylabel() == "steps of a task, mean"
 
 
 def test_shots_have_their_intervals() -> None:

@@ -6,10 +6,12 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from matplotlib.figure import Figure
 
 from fsgc.errors import SettingsError
 from fsgc.report.cells import find_cells
 from fsgc.report.scores import Results
+from fsgc.report.style import house_style
 from fsgc.report.table import Table
 from fsgc.report.tables import all_tables, choose, write_docs, write_tables
 from fsgc.workspace import Workspace
@@ -39,10 +41,14 @@ def test_the_pages_of_docs(tables: list[Table], example_root: Path, tmp_path: Pa
     cells = find_cells(example_root)
     (tmp_path / "metrics").mkdir()
     (tmp_path / "metrics" / "stale-5shot-pn-seed0.json").write_text("{}")
-    write_docs(tables, cells, tmp_path)
+    with house_style():
+        drawn = [("ranks", "Average ranks", "Who is first.", Figure())]
+    write_docs(tables, cells, drawn, tmp_path)
     page = (tmp_path / "README.md").read_text()
     headings = re.findall(r"^## (.*)$", page, flags=re.MULTILINE)
-    assert headings == [table.title for table in tables if not table.hint] + ["Not computed yet"]
+    assert headings == [table.title for table in tables if not table.hint] + ["Average ranks", "Not computed yet"]
+    assert "![Average ranks](figures/ranks.svg)\n\nWho is first.\n" in page
+    assert [path.name for path in (tmp_path / "figures").iterdir()] == ["ranks.svg"]
     assert "- Pooling: mean against mean and standard deviation" in page
     links = re.findall(r"\]\(#([^)]*)\)", page)
     assert links == [re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings[:-1]]
