@@ -13,12 +13,12 @@ import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import Tensor
 
-from fsgc.nn.heads import HeadWeights, apply_heads
+from fsgc.nn.attention_pass import AttentionPass
+from fsgc.nn.heads import HeadWeights, adam_step, apply_heads, head_gradients
 from fsgc.nn.super_graph import AttentionWeights, SuperAttention, attend, link_bias, receptive_field
 
 EPISODES_AT_ONCE = 8
-"""Their weights, gradients and Adam's two averages take some 20 MB. On a busy machine 4, 8 and 16 took about as long an
-episode (1.4 to 1.5 ms a step), 1 and 2 longer (2.4 ms)."""
+"""Their weights, gradients and Adam's two averages take some 20 MB; 2 and 4 took about as long an episode."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,6 +70,7 @@ class Tuner:
     normalise: bool
     masks: Masks | None
 
+    @torch.no_grad()
     def scores(self, x: Tensor, links: Tensor, labels: Tensor) -> Tensor:
         """Fine-tune on the supports, then score all graphs: `[B, M, N]`.
 
@@ -79,16 +80,12 @@ class Tuner:
             labels: int64 `[S]`, the classes of the supports.
         """
         weights = self._tuned(x, links, labels)
-        with torch.no_grad():
-            bias = link_bias(links)
-            return self._forward(weights, x, (bias, bias), None)
+        return apply_heads(HeadWeights(*weights[6:]), self._attend(weights, x, links))
 
+    @torch.no_grad()
     def embeddings(self, x: Tensor, links: Tensor, labels: Tensor) -> Tensor:
         """Fine-tune on the supports, then what the head is given of all graphs: `[B, M, d]`."""
-        weights = self._tuned(x, links, labels)
-        with torch.no_grad():
-            bias = link_bias(links)
-            return self._attend(weights, x, (bias, bias), (None, None))
+        return self._attend(self._tuned(x, links, labels), x, links)
 
     def _tuned(self, x: Tensor, links: Tensor, labels: Tensor) -> list[Tensor]:
         weights = self._start(len(x))
@@ -99,7 +96,7 @@ class Tuner:
     def _start(self, episodes: int) -> list[Tensor]:
         stacked = [w for layer in self.layers for w in layer.stacked(episodes)]
         stacked += self.head.stacked(episodes)
-        return [w.detach().clone(memory_format=torch.contiguous_format).requires_grad_() for w in stacked]
+        return [w.detach().clone(memory_format=torch.contiguous_format) for w in stacked]
 
     def _tune(self, weights: list[Tensor], x: Tensor, links: Tensor, labels: Tensor) -> None:
         """Adam on the mean cross-entropy of each episode's supports; changes `weights`."""
@@ -107,34 +104,38 @@ class Tuner:
         field = receptive_field(links, supports)
         near = x.gather(1, field.order.unsqueeze(2).expand(-1, -1, x.shape[2]))
         biases = link_bias(field.first), link_bias(field.second)
-        targets = labels.repeat(episodes)
-        optimiser = torch.optim.Adam(weights, lr=self.lr, fused=True)
+        target = F.one_hot(labels.expand(episodes, supports), len(weights[-1][0])).to(x.dtype).mT
+        first, second = (
+            AttentionPass(AttentionWeights(*weights[3 * index : 3 * index + 3]), bias, layer.slope, self.normalise)
+            for index, (layer, bias) in enumerate(zip(self.layers, biases, strict=True))
+        )
+        head = HeadWeights(*weights[6:])
+        averages, squares = ([torch.zeros_like(weight) for weight in weights] for _ in range(2))
+        taken = [torch.zeros((), device=x.device) for _ in weights]
         for step in range(self.steps):
-            with torch.enable_grad():
-                logits = self._forward(weights, near, biases, step)
-                loss = F.cross_entropy(logits.flatten(0, 1), targets, reduction="sum") / supports
-            for weight, gradient in zip(weights, torch.autograd.grad(loss, weights), strict=True):
-                weight.grad = gradient.contiguous()  # laid out as the weight: the fused Adam goes by memory
-            optimiser.step()
+            keep = self._keep(step, biases)
+            h = second.forward(first.forward(near, keep[0]), keep[1])
+            head_grads, at_hidden = head_gradients(head, h, target, keep[2])
+            at_second = second.backward(torch.bmm(at_hidden, head.hidden_weight), of_input=True)
+            assert at_second is not None
+            first.backward(at_second, of_input=False)
+            adam_step(weights, [*first.grads, *second.grads, *head_grads], averages, squares, taken, self.lr)
 
-    def _forward(self, weights: list[Tensor], x: Tensor, biases: tuple[Tensor, Tensor], step: int | None) -> Tensor:
-        """Logits of the targets of the second layer; `[B, n, in]` to `[B, m, N]`; with a step, its dropout."""
-        keep: tuple[Tensor | None, ...] = (None, None, None)
-        if step is not None and self.masks is not None:
-            first, second = (bias.shape[1:] for bias in biases)
-            keep = (
-                self.masks.first[step, : first[0], : first[1]],
-                self.masks.second[step, : second[0], : second[1]],
-                self.masks.head[step],
-            )
-        return apply_heads(HeadWeights(*weights[6:]), self._attend(weights, x, biases, keep[:2]), keep[2])
+    def _keep(self, step: int, biases: tuple[Tensor, Tensor]) -> tuple[Tensor | None, ...]:
+        """The dropout masks of a step."""
+        if self.masks is None:
+            return None, None, None
+        first, second = (bias.shape[1:] for bias in biases)
+        return (
+            self.masks.first[step, : first[0], : first[1]],
+            self.masks.second[step, : second[0], : second[1]],
+            self.masks.head[step],
+        )
 
-    def _attend(
-        self, weights: list[Tensor], x: Tensor, biases: tuple[Tensor, Tensor], keep: tuple[Tensor | None, ...]
-    ) -> Tensor:
-        """The two attention layers: `[B, n, in]` to `[B, m, d]`."""
-        for index, (layer, bias) in enumerate(zip(self.layers, biases, strict=True)):
-            own = AttentionWeights(*weights[3 * index : 3 * index + 3])
-            x = attend(own, x, bias, layer.slope, keep[index])
+    def _attend(self, weights: list[Tensor], x: Tensor, links: Tensor) -> Tensor:
+        """The two attention layers without dropout: `[B, M, in]` to `[B, M, d]`."""
+        bias = link_bias(links)
+        for index, layer in enumerate(self.layers):
+            x = attend(AttentionWeights(*weights[3 * index : 3 * index + 3]), x, bias, layer.slope)
             x = F.normalize(x, dim=2) if self.normalise else x
         return x

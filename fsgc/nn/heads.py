@@ -84,6 +84,30 @@ def apply_heads(weights: HeadWeights, z: Tensor, keep: Tensor | None = None) -> 
     return torch.baddbmm(weights.out_bias.unsqueeze(1), hidden, weights.out_weight.mT)
 
 
+def head_gradients(
+    weights: HeadWeights, z: Tensor, target: Tensor, keep: Tensor | None = None
+) -> tuple[HeadWeights, Tensor]:
+    """The gradients of each episode's mean cross-entropy at its head's weights, and at its hidden layer `[B, S, h]`.
+
+    They are written out: autograd took longer over the cross-entropy than over everything else. Scores have the classes
+    before the rows, `[B, N, S]`: a softmax over the last of two short dimensions is slow.
+
+    Args:
+        weights: stacked weights.
+        z: features, `[B, S, d]`.
+        target: one-hot labels, `[B, N, S]`.
+        keep: a dropout mask as in `apply_heads`.
+    """
+    hidden = torch.baddbmm(weights.hidden_bias.unsqueeze(1), z, weights.hidden_weight.mT).relu_()
+    slopes = hidden.sign() if keep is None else hidden.sign().mul_(keep)
+    hidden = hidden if keep is None else hidden.mul_(keep)
+    scores = torch.baddbmm(weights.out_bias.unsqueeze(2), weights.out_weight, hidden.mT)
+    error = torch.softmax(scores, 1).sub_(target).div_(z.shape[1])
+    at_hidden = torch.bmm(error.mT, weights.out_weight).mul_(slopes)
+    grads = torch.bmm(at_hidden.mT, z), at_hidden.sum(1), torch.bmm(error, hidden), error.sum(2)
+    return HeadWeights(*grads), at_hidden
+
+
 def fine_tune(start: HeadWeights, features: Tensor, labels: Tensor, steps: int, lr: float) -> HeadWeights:
     """Fine-tune a head per episode by `steps` full-batch steps of Adam on its mean cross-entropy.
 
@@ -109,21 +133,21 @@ def fine_tune(start: HeadWeights, features: Tensor, labels: Tensor, steps: int, 
 
 
 def _fine_tune_chunk(start: HeadWeights, z: Tensor, target: Tensor, steps: int, lr: float) -> HeadWeights:
-    """The gradient is written out: autograd took longer over the cross-entropy than over everything else.
-
-    Scores have the classes before the rows, `[B, N, S]`: a softmax over the last of two short dimensions is slow.
-    """
     weights = HeadWeights(*(weight.clone(memory_format=torch.contiguous_format) for weight in start))
     averages, squares = ([torch.zeros_like(weight) for weight in weights] for _ in range(2))
     taken = [torch.zeros((), device=z.device) for _ in weights]
     for _ in range(steps):
-        hidden = torch.baddbmm(weights.hidden_bias.unsqueeze(1), z, weights.hidden_weight.mT).relu_()
-        scores = torch.baddbmm(weights.out_bias.unsqueeze(2), weights.out_weight, hidden.mT)
-        error = torch.softmax(scores, 1).sub_(target).div_(z.shape[1])
-        at_hidden = torch.bmm(error.mT, weights.out_weight).mul_(hidden.sign())
-        grads = [torch.bmm(at_hidden.mT, z), at_hidden.sum(1), torch.bmm(error, hidden), error.sum(2)]
-        adam(
-            list(weights), grads, averages, squares, [], taken,
-            amsgrad=False, beta1=_BETA1, beta2=_BETA2, lr=lr, weight_decay=0.0, eps=_EPS, maximize=False, fused=True,
-        )  # fmt: skip
+        grads = list(head_gradients(weights, z, target)[0])
+        adam_step(list(weights), grads, averages, squares, taken, lr)
     return weights
+
+
+def adam_step(
+    weights: list[Tensor], grads: list[Tensor], averages: list[Tensor], squares: list[Tensor], taken: list[Tensor],
+    lr: float,
+) -> None:  # fmt: skip
+    """One step of Adam with its usual constants, in place; the gradients must be laid out like the weights."""
+    adam(
+        weights, grads, averages, squares, [], taken,
+        amsgrad=False, beta1=_BETA1, beta2=_BETA2, lr=lr, weight_decay=0.0, eps=_EPS, maximize=False, fused=True,
+    )  # fmt: skip

@@ -6,7 +6,7 @@ has some dozens of graphs, so products with masked matrices are small and need n
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F  # noqa: N812
@@ -103,30 +103,14 @@ def attend(weights: AttentionWeights, x: Tensor, bias: Tensor, slope: float, kee
     """
     count, size, _ = x.shape
     _, heads, _, width = weights.attention.shape
-    product: Tensor = _StackedLinear.apply(x, weights.weight)  # type: ignore[no-untyped-call]
     # The heads are further rows: what follows is one product for all of them, not one for each.
-    h = product.view(count, size * heads, width)
+    h = torch.bmm(x, weights.weight.mT).view(count, size * heads, width)
     scores = torch.bmm(h, weights.attention.flatten(1, 2).mT).view(count, size, heads, heads, 2)
     as_source, as_target = scores.diagonal(0, 2, 3).unbind(2)  # of each head its own vectors: [B, n, H] each
     pairs = as_target[:, : bias.shape[1], None] + as_source.unsqueeze(1)
     p = (F.leaky_relu(pairs, slope) + bias.unsqueeze(3)).softmax(2)
     p = p if keep is None else p * keep
     return torch.baddbmm(weights.bias.unsqueeze(1), p.flatten(2), h, alpha=1 / heads)
-
-
-class _StackedLinear(torch.autograd.Function):
-    """`x Wᵀ` of `[B, n, in]` and `[B, out, in]`; the gradient of `W` comes in the layout of `W`, which Adam needs."""
-
-    @staticmethod
-    def forward(ctx: Any, x: Tensor, weight: Tensor) -> Tensor:
-        ctx.save_for_backward(x, weight)
-        return torch.bmm(x, weight.mT)
-
-    @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, Tensor]:
-        x, weight = ctx.saved_tensors
-        grad_x = torch.bmm(grads[0], weight) if ctx.needs_input_grad[0] else None
-        return grad_x, torch.bmm(grads[0].mT, x)
 
 
 class SuperAttention(nn.Module):

@@ -6,7 +6,7 @@ import torch.nn.functional as F  # noqa: N812
 from torch import Tensor, nn
 
 from fsgc.nn import heads
-from fsgc.nn.heads import HeadWeights, MLPHead, apply_heads, fine_tune, fresh_head
+from fsgc.nn.heads import HeadWeights, MLPHead, apply_heads, fine_tune, fresh_head, head_gradients
 
 WIDTH, HIDDEN, WAY, ROWS, EPISODES = 7, 6, 3, 9, 5
 LABELS = torch.arange(WAY).repeat_interleave(ROWS // WAY)
@@ -103,3 +103,21 @@ def test_a_fresh_head_has_the_spread_of_a_linear_layer() -> None:
         assert weight.std().item() == pytest.approx((3 * inputs) ** -0.5, rel=0.25)
     again = fresh_head(400, 300, 50, _generator())
     assert all(torch.equal(a, b) for a, b in zip(start, again, strict=True))
+
+
+@pytest.mark.usefixtures("double")
+@pytest.mark.parametrize("dropout", [False, True])
+def test_written_out_gradients_are_those_of_autograd(dropout: bool) -> None:
+    weights = HeadWeights(
+        *(w.clone().requires_grad_() for w in fresh_head(WIDTH, HIDDEN, WAY, _generator()).stacked(5))
+    )
+    z = _features().double().requires_grad_()
+    keep = 2.0 * torch.randint(2, (ROWS, HIDDEN), generator=_generator(2)).double() if dropout else None
+    logits = apply_heads(weights, z, keep)
+    loss = F.cross_entropy(logits.flatten(0, 1), LABELS.repeat(EPISODES), reduction="sum") / ROWS
+    *expected, at_z = torch.autograd.grad(loss, [*weights, z])
+    with torch.no_grad():
+        target = F.one_hot(LABELS.expand(EPISODES, ROWS), WAY).double().mT
+        grads, at_hidden = head_gradients(weights, z, target, keep)
+        torch.testing.assert_close(list(grads), expected)
+        torch.testing.assert_close(at_hidden @ weights.hidden_weight, at_z)
