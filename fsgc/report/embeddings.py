@@ -141,5 +141,5 @@ def class_similarity_figure(pairs: Mapping[str, tuple[Mapping[int, float], Mappi
             axis.grid(visible=False, axis="x")
             axis.set_title(title)
             axis.set_xlabel("novel class")
-            axis.set_ylabel("difference of mean squared distance")
+            axis.set_ylabel("change of mean distance")
         return figure

@@ -20,7 +20,7 @@ Curves = Mapping[str, Sequence[float]]
 
 SHOWN_CURVES = {  # a curve -> what its values are multiplied by, and what the axis says
     "val_accuracy": (100, "validation accuracy, %"),
-    "steps": (1, "steps of a task, mean"),
+    "steps": (1, "mean steps"),
 }
 
 

@@ -86,7 +86,7 @@ def test_curves_show_the_values_in_per_cent() -> None:
 def test_steps_are_shown_as_they_are() -> None:
     (axis,) = _steps().axes
     assert np.asarray(axis.lines[0].get_ydata()) == pytest.approx(np.array([7, 9.5, 12]))
-    assert axis.get_ylabel() == "steps of a task, mean"
+    assert axis.get_ylabel() == "mean steps"
 
 
 def test_shots_have_their_intervals() -> None:
