@@ -136,7 +136,7 @@ class _OverAll(torch.autograd.Function):
 
     @staticmethod
     def forward(rows: Tensor, of_all: RowMap) -> Tensor:
-        raise NotImplementedError
+        raise NotImplementedError("only inside vmap, which calls the rule below instead")
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Tensor, RowMap], output: Tensor) -> None:
