@@ -21,6 +21,8 @@ def log_scaled(value: Tensor, decades: float = 10.0) -> Tensor:
 
 def steps_of(stop: float, least: int, most: int) -> int:
     """The steps of the next task, given the probability to stop at the end of the last one."""
+    if math.isnan(stop):
+        return least  # the task has diverged; its loss is no number either, and training stops with a message
     return min(most, least + math.floor(1 / max(stop, LEAST_STOP)))
 
 

@@ -92,16 +92,21 @@ class Experiment:
     def from_params(cls, params: Mapping[str, Any], model: str, dataset: str) -> Experiment:
         """Take the sections of `params.yaml` that concern one model on one dataset.
 
-        The loop is `train.default`, then `train.<dataset>`, then what the method's own section has under `train`. Where
-        a method has the embedder of the paper, its section adds to the section `embedder`.
+        The loop is `train.default`, then `train.<dataset>`, then what the method's own section has under `train`, then
+        under `<dataset>.train`. Where a method has the embedder of the paper, its section adds to the section
+        `embedder`.
         """
         method, preset = method_entry(model).method(), check_preset(params)
         section = method.section
         hyperparameters = layered(section, params.get(section), dataset, preset)
+        loop = {
+            **layered("train", params.get("train"), dataset, preset),
+            **(params[section].get("train") or {}),
+            **(hyperparameters.pop("train", None) or {}),
+        }
         if issubclass(method.settings_type, EmbedderSettings):
             shared = layered("embedder", params.get("embedder"), dataset, preset)
             hyperparameters = asdict(from_mapping("embedder", EmbedderSettings, shared)) | hyperparameters
-        loop = {**layered("train", params.get("train"), dataset, preset), **(params[section].get("train") or {})}
         return cls(
             model,
             from_mapping(section, method.settings_type, hyperparameters),

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -191,6 +192,17 @@ def test_the_last_verdict_is_part_of_a_checkpoint(episodes: Episodes) -> None:
     again = make(episodes)
     again.load_state_dict(method.state_dict())
     assert again.stop_probability == method.stop_probability != 0.5
+
+
+def test_a_run_that_has_diverged_has_a_loss_that_is_no_number(episodes: Episodes) -> None:
+    """Training then stops with its message; before, the number of steps failed to be one."""
+    method = make(episodes)
+    with torch.no_grad():
+        for weight in method.parameters():
+            weight.fill_(math.nan)
+    assert method.loss(next(episodes.batches("train", 3))).total.isnan()
+    assert method.stop_probability.isnan()
+    assert method.loss(next(episodes.batches("train", 3))).total.isnan()
 
 
 def test_rates_of_network_and_controller(episodes: Episodes) -> None:

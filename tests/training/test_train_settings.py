@@ -42,6 +42,22 @@ def test_every_model_is_possible_on_every_dataset(dataset: str, model: str) -> N
     assert isinstance(experiment.method, METHODS[model].method().settings_type)
 
 
+def test_a_methods_loop_on_one_dataset_wins_over_its_loop_and_both_over_the_datasets() -> None:
+    params = {
+        "train": {"default": {"patience": 1, "max_epochs": 1}, "enzymes": {"patience": 2, "batch_size": 2}},
+        "embedder": {"default": {}},
+        "maml": {
+            "train": {"patience": 3, "max_epochs": 3},
+            "default": {},
+            "enzymes": {"lr": 0.5, "train": {"patience": 4}},
+        },
+    }
+    experiment = Experiment.from_params(params, "maml", "enzymes")
+    assert experiment.train == TrainSettings(patience=4, max_epochs=3, batch_size=2)
+    assert experiment.method.lr == 0.5
+    assert Experiment.from_params(params, "maml", "reddit").train == TrainSettings(patience=3, max_epochs=3)
+
+
 @pytest.mark.parametrize("dataset", load_catalog())
 @pytest.mark.parametrize("model", ["pn", "pn_mu", "pn_tae", "pn_tae_mu"])
 @pytest.mark.parametrize("preset", ["paper", "authors"])
