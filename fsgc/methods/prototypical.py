@@ -15,8 +15,8 @@ from fsgc.errors import SettingsError
 from fsgc.methods.base import LearnedMethod, Loss, TaskShape, accuracy, cross_entropy
 from fsgc.methods.conditioning import TaskConditioner
 from fsgc.methods.mixup import LatentMixup
-from fsgc.nn import Embedder, EmbedderSettings, Film, Groups
-from fsgc.nn.embed import embed_graphs
+from fsgc.nn import Embedder, EmbedderSettings, Groups
+from fsgc.nn.embed import embed_conditioned, embed_graphs
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,8 @@ class PrototypicalNetwork(LearnedMethod):
         self.transductive = settings.norm == "episode"
         # Without anything that depends on the episode each distinct graph is embedded once, however many episodes.
         self.embeds_once = not task_adaptive and not self.transductive
-        self.episodes_at_once = 5000 if self.embeds_once else 64
+        # TAE shares between copies of a graph what comes before the first FiLM: the more copies, the more is shared.
+        self.episodes_at_once = 64 if self.transductive else 1000 if task_adaptive else 5000
 
     def predict(self, episodes: EpisodeBatch) -> Tensor:
         """Scores −α‖q − p‖² of every query, `[B, N·Q, N]`."""
@@ -126,11 +127,14 @@ class PrototypicalNetwork(LearnedMethod):
         if self.embeds_once:
             return self._embed_once(episodes.graphs)
         if self.conditioner is None:
-            return self._embed_copies(episodes.graphs, episodes.shots, None)
+            return self._embed_by_episode(episodes.graphs, episodes.shots)
         supports = episodes.support
-        plain = self._embed_copies(supports, episodes.shots, None) if self.transductive else self._embed_once(supports)
+        plain = self._embed_by_episode(supports, episodes.shots) if self.transductive else self._embed_once(supports)
         task = plain.mean((1, 2))  # the mean of the N prototypes, [B, d]
-        return self._embed_copies(episodes.graphs, episodes.shots, self.conditioner(task))
+        gamma, beta = self.conditioner(task)
+        groups = self._groups(episodes.graphs, episodes.shots)
+        z = embed_conditioned(self.embedder, self.graphs, episodes.graphs.flatten(1), gamma, beta, groups)
+        return z.view(*episodes.graphs.shape, -1)
 
     def similarity(self, x: Tensor, prototypes: Tensor) -> Tensor:
         """−α‖x − p‖² of embeddings `[B, M, d]` and prototypes `[B, N, d]`: `[B, M, N]`."""
@@ -150,15 +154,16 @@ class PrototypicalNetwork(LearnedMethod):
         distinct, place = torch.unique(graphs, return_inverse=True)
         return embed_graphs(self.embedder, self.graphs, distinct)[place]
 
-    def _embed_copies(self, graphs: Tensor, shots: int, film: tuple[Tensor, Tensor] | None) -> Tensor:
-        """Embed every occurrence of a graph by itself, conditioned and normalised with its episode."""
+    def _embed_by_episode(self, graphs: Tensor, shots: int) -> Tensor:
+        """Embed every occurrence of a graph by itself, normalised with its episode; `graphs` is `[B, N, M]`."""
+        z = embed_graphs(self.embedder, self.graphs, graphs, groups=self._groups(graphs, shots))
+        return z.view(*graphs.shape, -1)
+
+    def _groups(self, graphs: Tensor, shots: int) -> Groups | None:
+        """Which graphs `norm: episode` takes together: the supports of an episode, and its queries."""
+        if not self.transductive:
+            return None
         episodes, way, per_class = graphs.shape
         episode = torch.arange(episodes, device=graphs.device).repeat_interleave(way * per_class)
-        groups = None
-        if self.transductive:
-            # The authors' code normalises the supports of an episode together, and its queries together.
-            is_query = (torch.arange(per_class, device=graphs.device) >= shots).long().repeat(episodes * way)
-            groups = Groups(2 * episode + is_query, 2 * episodes)
-        conditioned = None if film is None else Film(*film, episode)
-        z = embed_graphs(self.embedder, self.graphs, graphs, conditioned, groups)
-        return z.view(episodes, way, per_class, -1)
+        is_query = (torch.arange(per_class, device=graphs.device) >= shots).long().repeat(episodes * way)
+        return Groups(2 * episode + is_query, 2 * episodes)

@@ -118,14 +118,15 @@ class GraphTensors:
         return self.features.width
 
     def chunk_sizes(self, graphs: Tensor, max_nodes: int) -> list[int]:
-        """How many of the graphs, `[g]`, to take at a time for chunks of about equal size.
+        """How many of the graphs, `[g]`, or episodes, `[E, M]`, to take at a time for chunks of about equal size.
 
-        A chunk has at most `max_nodes` nodes and those of one more graph.
+        A chunk has at most `max_nodes` nodes and those of one more graph, or episode.
         """
-        last = self._host_nodes[graphs.to("cpu", torch.int64)].cumsum(0)
+        nodes = self._host_nodes[graphs.to("cpu", torch.int64)]
+        last = (nodes if nodes.ndim == 1 else nodes.sum(1)).cumsum(0)
         total = int(last[-1]) if len(last) else 0
         chunks = max(1, -(-total // max_nodes))
-        # A graph belongs to the chunk in which it begins.
+        # A graph or episode belongs to the chunk in which it begins.
         begin = F.pad(last[:-1], (1, 0)) if len(last) else last
         counts = torch.bincount(begin * chunks // max(1, total), minlength=chunks)
         return [count for count in counts.tolist() if count]
@@ -137,8 +138,8 @@ class GraphTensors:
         index = chosen.to(self.device)
         nodes = Segments.from_sizes(sizes.to(self.device), int(sizes.sum()))
         edge_segments = Segments.from_sizes(edges.to(self.device), int(edges.sum()))
-        node_rows = _ranges(self._node_start[index], nodes)
-        edge_rows = _ranges(self._edge_start[index], edge_segments)
+        node_rows = nodes.ranges(self._node_start[index])
+        edge_rows = edge_segments.ranges(self._edge_start[index])
         source = self._source.index_select(0, edge_rows) + nodes.pointer[:-1].index_select(0, edge_segments.index)
         degree = self._degree.index_select(0, node_rows)
         pointer = F.pad(degree.cumsum(0), (1, 0))
@@ -159,9 +160,9 @@ class GraphTensors:
         slots = torch.arange(block_size, device=self.device)
         first = nodes.pointer[graph].unsqueeze(1)
         node_of_slot = first + torch.minimum(slots, inside.sizes.unsqueeze(1) - 1)
-        node_rows = _ranges(nodes.pointer[graph], inside)
+        node_rows = inside.ranges(nodes.pointer[graph])
         slot_of_node = inside.index * block_size + node_rows - nodes.pointer[graph].index_select(0, inside.index)
-        rows = edge_rows.index_select(0, _ranges(edges.pointer[graph], in_edges))
+        rows = edge_rows.index_select(0, in_edges.ranges(edges.pointer[graph]))
         row = in_edges.index * block_size + self._target.index_select(0, rows)
         matrices = torch.zeros(len(graph) * block_size**2, device=self.device)
         matrices = matrices.index_fill(0, row * block_size + self._source.index_select(0, rows), 1.0)
@@ -172,7 +173,7 @@ class GraphTensors:
             slot_of_node,
             all_nodes=len(others) == 0,
         )
-        left = _ranges(edges.pointer[others], _subset(edges, others))
+        left = _subset(edges, others).ranges(edges.pointer[others])
         degree = adjacency.pointer.diff().index_fill(0, node_rows, 0)
         bag_source = adjacency.source.index_select(0, left)
         return Adjacency(adjacency.source, adjacency.pointer, bag_source, F.pad(degree.cumsum(0), (1, 0)), blocks)
@@ -181,9 +182,3 @@ class GraphTensors:
 def _subset(segments: Segments, chosen: Tensor) -> Segments:
     sizes = segments.sizes.index_select(0, chosen)
     return Segments.from_sizes(sizes, int(sizes.sum()))
-
-
-def _ranges(start: Tensor, segments: Segments) -> Tensor:
-    """`start[i], start[i]+1, …` for each segment `i`, as many as it has rows, concatenated."""
-    shift = (start - segments.pointer[:-1]).index_select(0, segments.index)
-    return torch.arange(len(shift), device=start.device) + shift

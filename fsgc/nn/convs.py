@@ -12,9 +12,11 @@ import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import Tensor, nn
 
+from fsgc.nn.aggregate import Adjacency
 from fsgc.nn.batch import GraphBatch
 from fsgc.nn.inputs import NodeFeatures, as_features
 from fsgc.nn.norms import Groups, make_norm
+from fsgc.nn.segments import Segments
 from fsgc.nn.settings import CONVS, EmbedderSettings, check_choice
 
 
@@ -56,14 +58,29 @@ class GINConv(GraphConv):
             h = linear(F.relu(norm(h, batch.segments, groups)))
         return h
 
+    @property
+    def last(self) -> nn.Linear:
+        """The last linear layer of the MLP."""
+        return [self.first, *(layer for layer in self.others if isinstance(layer, nn.Linear))][-1]
+
+    def hidden(self, h: Tensor, segments: Segments) -> Tensor:
+        """From the first linear layer's result to what enters the last one, where there are two or more."""
+        for norm, linear in zip(self.norms[:-1], self.others[:-1], strict=True):
+            h = linear(F.relu(norm(h, segments)))
+        return F.relu(self.norms[-1](h, segments), inplace=True)  # no gradient needs the norm's result
+
+    def mix(self, x: Tensor | NodeFeatures, adjacency: Adjacency) -> Tensor:
+        """`(1 + ε) · x_v + Σ x_u`, what enters the MLP: `[n, in_width]` to the same shape."""
+        features = as_features(x)
+        rows, known = features.rows(), features.neighbour_sum
+        return self._add_self(adjacency.neighbour_sum(rows) if known is None else known, rows)
+
     def _first_linear(self, x: NodeFeatures, batch: GraphBatch) -> Tensor:
         linear = self.first
         if x.neighbour_sum is None and x.width > linear.out_features:
             product = x.project(linear.weight)
             return self._add_self(batch.adjacency.neighbour_sum(product), product) + linear.bias
-        rows = x.rows()
-        sums = x.neighbour_sum if x.neighbour_sum is not None else batch.adjacency.neighbour_sum(rows)
-        result: Tensor = linear(self._add_self(sums, rows))
+        result: Tensor = linear(self.mix(x, batch.adjacency))
         return result
 
     def _add_self(self, sums: Tensor, rows: Tensor) -> Tensor:

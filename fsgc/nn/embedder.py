@@ -13,6 +13,7 @@ from fsgc.nn.film import Film
 from fsgc.nn.inputs import NodeFeatures
 from fsgc.nn.norms import Groups
 from fsgc.nn.pooling import mean_std
+from fsgc.nn.segments import Segments
 from fsgc.nn.settings import EmbedderSettings, check_count
 
 
@@ -39,8 +40,12 @@ class JumpingKnowledge(nn.Module):
         h = features.project(parts[0], self.linear.bias)
         for layer, part in zip(layers, parts[1:], strict=True):
             h = torch.addmm(h, layer, part.t())
+        return self.activate(h)
+
+    def activate(self, h: Tensor) -> Tensor:
+        """What follows the linear layer, `[n, d]` to `[n, d]`."""
         result: Tensor = self.norm(h)
-        return F.relu(result)
+        return F.relu(result, inplace=True)  # no gradient needs the norm's result
 
 
 class Embedder(nn.Module):
@@ -74,20 +79,23 @@ class Embedder(nn.Module):
 
     def forward(self, batch: GraphBatch, film: Film | None = None, groups: Groups | None = None) -> Tensor:
         """Embed each graph of a batch: `[g, d]`."""
+        return self.pool(self._hidden(batch, film, groups), batch.segments, film)
+
+    def pool(self, hidden: Tensor, segments: Segments, film: Film | None = None) -> Tensor:
+        """From jumping knowledge `[n, d]` to graphs, `[g, d]`: the last linear layer, its FiLM and pooling."""
+        last = len(self.convs)
         if self.halve is not None:
-            return mean_std(self.halve(self.node_embeddings(batch, film, groups)), batch.segments)
-        hidden = self._hidden(batch, film, groups)
+            return mean_std(self.halve(self._last_layer(hidden, segments, film)), segments)
         if self.settings.pooling == "mean":
-            z: Tensor = self.out(batch.segments.mean(hidden))
-            return z if film is None else film.graphs(z, len(self.convs))
-        nodes = batch.num_nodes.to(hidden.dtype).unsqueeze(1)
-        z = F.linear(batch.segments.sum(hidden), self.out.weight) + nodes * self.out.bias
-        return z if film is None else film.graphs(z, len(self.convs), batch.num_nodes)
+            z: Tensor = self.out(segments.mean(hidden))
+            return z if film is None else film.graphs(z, last)
+        nodes = segments.sizes.to(hidden.dtype).unsqueeze(1)
+        z = F.linear(segments.sum(hidden), self.out.weight) + nodes * self.out.bias
+        return z if film is None else film.graphs(z, last, segments.sizes)
 
     def node_embeddings(self, batch: GraphBatch, film: Film | None = None, groups: Groups | None = None) -> Tensor:
         """The final node embeddings, before pooling: `[n, d]`."""
-        h: Tensor = self.out(self._hidden(batch, film, groups))
-        return h if film is None else film.nodes(h, len(self.convs), batch.segments)
+        return self._last_layer(self._hidden(batch, film, groups), batch.segments, film)
 
     def _hidden(self, batch: GraphBatch, film: Film | None, groups: Groups | None) -> Tensor:
         layers: list[Tensor] = []
@@ -98,8 +106,11 @@ class Embedder(nn.Module):
                 y = film.nodes(y, index, batch.segments)
             if self.settings.activation == "relu":
                 y = F.relu(y)
-            y = self.dropout(y)
+            h = y = self.dropout(y)
             layers.append(y)
-            h = y
         result: Tensor = self.jump(batch.features, layers)
         return result
+
+    def _last_layer(self, hidden: Tensor, segments: Segments, film: Film | None) -> Tensor:
+        h: Tensor = self.out(hidden)
+        return h if film is None else film.nodes(h, len(self.convs), segments)

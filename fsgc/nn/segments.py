@@ -47,6 +47,11 @@ class Segments:
         """Repeat each segment's value on all of its rows: `[g, d]` to `[n, d]`."""
         return _apply(_Spread, values, self)
 
+    def ranges(self, start: Tensor) -> Tensor:
+        """`start[i], start[i]+1, …` for each segment `i`, as many as it has rows: int64 `[g]` to `[n]`."""
+        shift = (start - self.pointer[:-1]).index_select(0, self.index)
+        return torch.arange(len(shift), device=start.device) + shift
+
 
 def fold_batch(x: Tensor, dim: int) -> Tensor:
     """Move a vmapped dimension of `[n, d]` rows into the features, `[n, B·d]`, for kernels over rows."""

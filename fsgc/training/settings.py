@@ -59,16 +59,30 @@ def layered(name: str, section: Any, dataset: str, preset: str) -> dict[str, Any
     """The values of a section for one dataset: its `default`, then the dataset's own, then those of the preset."""
     if not isinstance(section, Mapping) or not isinstance(section.get("default"), Mapping):
         raise SettingsError(f"{name}.default: the section is missing from params.yaml")
-    presets = section.get("presets") or {}
-    return {**section["default"], **(section.get(dataset) or {}), **(presets.get(preset) or {})}
+    presets = keys_of(f"{name}.presets", section.get("presets"))
+    return {
+        **section["default"],
+        **keys_of(f"{name}.{dataset}", section.get(dataset)),
+        **keys_of(f"{name}.presets.{preset}", presets.get(preset)),
+    }
+
+
+def keys_of(name: str, value: Any) -> Mapping[str, Any]:
+    """A part of `params.yaml` that may be missing, and else has keys of its own."""
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping):
+        raise SettingsError(f"{name}: {value!r} does not fit; it must have keys with values below it")
+    return value
 
 
 def check_preset(params: Mapping[str, Any]) -> str:
     """The preset of `params.yaml`, which some section must know."""
     preset = params.get("preset", "paper")
     known = {"paper": None}
-    for section in params.values():
-        known |= dict.fromkeys(section.get("presets") or ()) if isinstance(section, Mapping) else {}
+    for name, section in params.items():
+        if isinstance(section, Mapping):
+            known |= dict.fromkeys(keys_of(f"{name}.presets", section.get("presets")))
     if preset not in known:
         raise SettingsError(f"preset: {preset!r} is unknown; allowed are {', '.join(known)}")
     return str(preset)
@@ -101,8 +115,8 @@ class Experiment:
         hyperparameters = layered(section, params.get(section), dataset, preset)
         loop = {
             **layered("train", params.get("train"), dataset, preset),
-            **(params[section].get("train") or {}),
-            **(hyperparameters.pop("train", None) or {}),
+            **keys_of(f"{section}.train", params[section].get("train")),
+            **keys_of(f"{section}.{dataset}.train", hyperparameters.pop("train", None)),
         }
         if issubclass(method.settings_type, EmbedderSettings):
             shared = layered("embedder", params.get("embedder"), dataset, preset)

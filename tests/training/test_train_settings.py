@@ -95,6 +95,22 @@ def test_bad_settings_name_the_key_and_what_is_allowed(section: str, key: str, v
         Experiment.from_params(params, "pn", "enzymes")
 
 
+@pytest.mark.parametrize(
+    ("key", "value", "message"),
+    [
+        ("train", 5, r"^maml\.train: 5 does not fit; it must have keys with values below it"),
+        ("enzymes", "fast", r"^maml\.enzymes: 'fast' does not fit"),
+        ("enzymes", {"train": [8]}, r"^maml\.enzymes\.train: \[8\] does not fit"),
+        ("presets", ["authors"], r"^maml\.presets: \['authors'\] does not fit"),
+        ("presets", {"authors": 1}, r"^maml\.presets\.authors: 1 does not fit"),
+    ],
+)
+def test_parts_without_keys_are_refused_by_name(key: str, value: Any, message: str) -> None:
+    params = {**PARAMS, "preset": "authors", "maml": {**PARAMS["maml"], key: value}}
+    with pytest.raises(SettingsError, match=message):
+        Experiment.from_params(params, "maml", "enzymes")
+
+
 def test_unknown_models_presets_and_missing_sections() -> None:
     with pytest.raises(SettingsError, match="model: unknown method 'pn_ta'; did you mean 'pn_tae'"):
         Experiment.from_params(PARAMS, "pn_ta", "enzymes")

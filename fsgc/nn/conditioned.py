@@ -1,0 +1,128 @@
+"""The GIN embedder conditioned on episodes (FiLM), arranged for the least work per node.
+
+The result is that of `Embedder` with a `Film`. FiLM follows a linear layer, so it is a change of that layer's weights,
+another one for every episode: no node row is scaled or shifted. What happens before the first FiLM depends on no
+episode and is computed once per distinct graph. So are sums over neighbours, as long as nothing nonlinear stands
+between: `A (r M + 1 c) = (A r) M + (A 1) c`, the matrix `M` and the shift `c` being the episode's.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from fsgc.nn.batch import GraphTensors
+from fsgc.nn.convs import GINConv
+from fsgc.nn.copies import Copies
+from fsgc.nn.embedder import Embedder
+from fsgc.nn.episode_affine import EpisodeAffine, Rows, Term
+from fsgc.nn.film import Film
+
+
+def can_be_folded(embedder: Embedder, device: torch.device) -> bool:
+    """Whether `ConditionedEmbedder` covers these settings.
+
+    It does GIN, nothing nonlinear between the convolutions, and norms that see no other graph.
+    """
+    settings, training = embedder.settings, embedder.training
+    linear_between = settings.activation == "none" and (settings.dropout == 0 or not training)
+    by_itself = settings.norm in ("graph", "none") or (settings.norm == "batch" and not training)
+    in_one_type = not torch.is_autocast_enabled(device.type)
+    return settings.conv == "gin" and linear_between and by_itself and in_one_type
+
+
+class ConditionedEmbedder:
+    """Embeds the graphs of episodes, each with a scale and a shift per layer of its own.
+
+    Args:
+        embedder: the embedder; see `can_be_folded`.
+        tensors: the dataset.
+        graphs: int64 `[E, M]`, indices of graphs, of all episodes that will be asked for.
+    """
+
+    def __init__(self, embedder: Embedder, tensors: GraphTensors, graphs: Tensor) -> None:
+        self.embedder, self.tensors, self.graphs = embedder, tensors, graphs
+        self.convs = [conv for conv in embedder.convs if isinstance(conv, GINConv)]
+        distinct, place = torch.unique(graphs, return_inverse=True)
+        self.place = place.to(tensors.device)
+        self.batch = tensors.batch(distinct)
+        self.linear_convs = embedder.settings.gin_mlp_layers == 1
+        self.first_is_done = not self.linear_convs or self.batch.features.width > embedder.settings.width
+        self.entering = self._entering()
+
+    def _entering(self) -> list[Tensor]:
+        """Rows of the distinct graphs that the first layers multiply with an episode's matrix, `[m, k]` each.
+
+        Convolution 0 is done, or only mixed where it is linear and its input narrow. Then what enters the MLP of
+        convolution 1, 2, …, the last column being that of ones, as far as that is linear in rows known here.
+        """
+        features, adjacency = self.batch.features, self.batch.adjacency
+        first, *others = self.convs
+        rows = first(features, self.batch) if self.first_is_done else first.mix(features, adjacency)
+        result = [rows]
+        for conv in others if self.linear_convs else others[:1]:
+            rows = conv.mix(torch.cat([rows, rows.new_ones(len(rows), 1)], 1), adjacency)
+            result.append(rows)
+        return result
+
+    def __call__(self, episodes: slice, gamma: Tensor, beta: Tensor) -> Tensor:
+        """Embed the graphs of some of the episodes, `[e·M, d]`; scales and shifts of those are `[e, L+1, d]`."""
+        place = self.place[episodes]
+        copies = Copies.make(self.batch, place.flatten())
+        sizes = self.batch.num_nodes[place].sum(1).tolist()
+        layers: list[EpisodeAffine] = []
+        for index, conv in enumerate(self.convs):
+            y = self._first_linear(index, layers, episodes) if index else self._shared_layer(len(place))
+            if index and not self.linear_convs:
+                hidden = conv.hidden(y.carry_out(sizes, copies), copies.segments)
+                y = _linear(Rows(hidden), conv.last, len(place))
+            layers.append(y.film(gamma[:, index], beta[:, index]))
+        hidden = self.embedder.jump.activate(self._jump(layers).carry_out(sizes, copies))
+        episode = torch.arange(len(place), device=place.device).repeat_interleave(place.shape[1])
+        return self.embedder.pool(hidden, copies.segments, Film(gamma, beta, episode))
+
+    def _shared_layer(self, count: int) -> EpisodeAffine:
+        """Convolution 0."""
+        rows = Rows(self.entering[0], shared=True)
+        return _unchanged(rows, count) if self.first_is_done else _linear(rows, self.convs[0].first, count)
+
+    def _first_linear(self, index: int, layers: list[EpisodeAffine], episodes: slice) -> EpisodeAffine:
+        """The first linear layer of convolution 1, 2, …, of the last of the layers so far."""
+        conv, shift = self.convs[index], layers[-1].shift
+        (term,) = layers[-1].terms
+        if index < len(self.entering):
+            matrix = torch.cat([term.matrix, shift.unsqueeze(1)], 1)
+            terms = [Term(Rows(self.entering[index], shared=True), matrix)]
+        else:
+            adjacency = self.tensors.batch(self.graphs[episodes]).adjacency
+            rows = term.rows.values
+            ones = rows.new_ones(len(rows), 1)
+            terms = [Term(Rows(conv.mix(rows, adjacency)), term.matrix)]
+            terms.append(Term(Rows(conv.mix(ones, adjacency)), shift.unsqueeze(1)))
+        mixed = EpisodeAffine(tuple(terms), torch.zeros_like(shift))
+        return mixed.then(conv.first.weight, conv.first.bias)
+
+    def _jump(self, layers: list[EpisodeAffine]) -> EpisodeAffine:
+        """The linear layer of jumping knowledge, of the input and all layers."""
+        features, linear = self.batch.features, self.embedder.jump.linear
+        count, width = len(layers[0].shift), self.embedder.settings.width
+        first, *others = torch.split(linear.weight, [features.width] + [width] * len(layers), 1)
+        if features.code is None:
+            total = _unchanged(Rows(features.table, shared=True), count).then(first, linear.bias)
+        else:
+            total = _unchanged(Rows(features.project(first, linear.bias), shared=True), count)
+        for layer, part in zip(layers, others, strict=True):
+            total = total + layer.then(part)
+        return total
+
+
+def _unchanged(rows: Rows, count: int) -> EpisodeAffine:
+    """The rows themselves, for `count` episodes."""
+    width = rows.values.shape[1]
+    identity = torch.eye(width, dtype=rows.values.dtype, device=rows.values.device)
+    return EpisodeAffine((Term(rows, identity.expand(count, -1, -1)),), rows.values.new_zeros(count, width))
+
+
+def _linear(rows: Rows, layer: nn.Linear, count: int) -> EpisodeAffine:
+    """A linear layer of the rows, for `count` episodes, as yet the same for all."""
+    return EpisodeAffine((Term(rows, layer.weight.t().expand(count, -1, -1)),), layer.bias.expand(count, -1))
