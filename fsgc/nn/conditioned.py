@@ -8,6 +8,8 @@ between: `A (r M + 1 c) = (A r) M + (A 1) c`, the matrix `M` and the shift `c` b
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import torch
 from torch import Tensor, nn
 
@@ -15,7 +17,7 @@ from fsgc.nn.batch import GraphTensors
 from fsgc.nn.convs import GINConv
 from fsgc.nn.copies import Copies
 from fsgc.nn.embedder import Embedder
-from fsgc.nn.episode_affine import EpisodeAffine, Rows, Term
+from fsgc.nn.episode_affine import EpisodeAffine, EpisodeNodes, SharedRows, Term
 from fsgc.nn.film import Film
 
 
@@ -49,6 +51,11 @@ class ConditionedEmbedder:
         self.linear_convs = embedder.settings.gin_mlp_layers == 1
         self.first_is_done = not self.linear_convs or self.batch.features.width > embedder.settings.width
         self.entering = self._entering()
+        features, jump = self.batch.features, embedder.jump.linear
+        self.shared = SharedRows(self.entering if features.code is not None else [*self.entering, features.table])
+        widths = [features.width] + [embedder.settings.width] * len(self.convs)
+        self.jump_of_input, *self.jump_of_layers = torch.split(jump.weight, widths, 1)
+        self.projected = features.project(self.jump_of_input) if features.code is not None else None
 
     def _entering(self) -> list[Tensor]:
         """Rows of the distinct graphs that the first layers multiply with an episode's matrix, `[m, k]` each.
@@ -69,60 +76,50 @@ class ConditionedEmbedder:
         """Embed the graphs of some of the episodes, `[e·M, d]`; scales and shifts of those are `[e, L+1, d]`."""
         place = self.place[episodes]
         copies = Copies.make(self.batch, place.flatten())
-        sizes = self.batch.num_nodes[place].sum(1).tolist()
+        nodes = EpisodeNodes(self.batch.num_nodes[place].sum(1).tolist(), copies, self.shared)
         layers: list[EpisodeAffine] = []
         for index, conv in enumerate(self.convs):
-            y = self._first_linear(index, layers, episodes) if index else self._shared_layer(len(place))
+            y = self._first_linear(index, layers, episodes) if index else self._first_convolution(len(place))
             if index and not self.linear_convs:
-                hidden = conv.hidden(y.carry_out(sizes, copies), copies.segments)
-                y = _linear(Rows(hidden), conv.last, len(place))
+                y = _linear(conv.hidden(y.carry_out(nodes), copies.segments), conv.last, len(place))
             layers.append(y.film(gamma[:, index], beta[:, index]))
-        hidden = self.embedder.jump.activate(self._jump(layers).carry_out(sizes, copies))
+        hidden = self.embedder.jump.activate(self._jump(layers, nodes))
         episode = torch.arange(len(place), device=place.device).repeat_interleave(place.shape[1])
         return self.embedder.pool(hidden, copies.segments, Film(gamma, beta, episode))
 
-    def _shared_layer(self, count: int) -> EpisodeAffine:
-        """Convolution 0."""
-        rows = Rows(self.entering[0], shared=True)
-        return _unchanged(rows, count) if self.first_is_done else _linear(rows, self.convs[0].first, count)
+    def _first_convolution(self, count: int) -> EpisodeAffine:
+        if not self.first_is_done:
+            return _linear(0, self.convs[0].first, count)
+        like = self.entering[0]
+        identity = torch.eye(like.shape[1], dtype=like.dtype, device=like.device)
+        return EpisodeAffine((Term(0, identity.expand(count, -1, -1)),), like.new_zeros(count, like.shape[1]))
 
     def _first_linear(self, index: int, layers: list[EpisodeAffine], episodes: slice) -> EpisodeAffine:
         """The first linear layer of convolution 1, 2, …, of the last of the layers so far."""
         conv, shift = self.convs[index], layers[-1].shift
         (term,) = layers[-1].terms
-        if index < len(self.entering):
-            matrix = torch.cat([term.matrix, shift.unsqueeze(1)], 1)
-            terms = [Term(Rows(self.entering[index], shared=True), matrix)]
+        if isinstance(term.rows, int):
+            terms = [Term(index, torch.cat([term.matrix, shift.unsqueeze(1)], 1))]
         else:
             adjacency = self.tensors.batch(self.graphs[episodes]).adjacency
-            rows = term.rows.values
-            ones = rows.new_ones(len(rows), 1)
-            terms = [Term(Rows(conv.mix(rows, adjacency)), term.matrix)]
-            terms.append(Term(Rows(conv.mix(ones, adjacency)), shift.unsqueeze(1)))
+            ones = term.rows.new_ones(len(term.rows), 1)
+            terms = [Term(conv.mix(term.rows, adjacency), term.matrix)]
+            terms.append(Term(conv.mix(ones, adjacency), shift.unsqueeze(1)))
         mixed = EpisodeAffine(tuple(terms), torch.zeros_like(shift))
         return mixed.then(conv.first.weight, conv.first.bias)
 
-    def _jump(self, layers: list[EpisodeAffine]) -> EpisodeAffine:
-        """The linear layer of jumping knowledge, of the input and all layers."""
-        features, linear = self.batch.features, self.embedder.jump.linear
-        count, width = len(layers[0].shift), self.embedder.settings.width
-        first, *others = torch.split(linear.weight, [features.width] + [width] * len(layers), 1)
-        if features.code is None:
-            total = _unchanged(Rows(features.table, shared=True), count).then(first, linear.bias)
-        else:
-            total = _unchanged(Rows(features.project(first, linear.bias), shared=True), count)
-        for layer, part in zip(layers, others, strict=True):
-            total = total + layer.then(part)
-        return total
+    def _jump(self, layers: list[EpisodeAffine], nodes: EpisodeNodes) -> Tensor:
+        """The linear layer of jumping knowledge, of the input and all layers: `[n, d]`."""
+        count = len(nodes.sizes)
+        total = EpisodeAffine((), self.embedder.jump.linear.bias.expand(count, -1))
+        for layer, weight in zip(layers, self.jump_of_layers, strict=True):
+            total = total + layer.then(weight)
+        if self.projected is not None:
+            return total.carry_out(nodes) + nodes.copies.spread(self.projected)
+        of_input = Term(len(self.entering), self.jump_of_input.t().expand(count, -1, -1))
+        return replace(total, terms=(*total.terms, of_input)).carry_out(nodes)
 
 
-def _unchanged(rows: Rows, count: int) -> EpisodeAffine:
-    """The rows themselves, for `count` episodes."""
-    width = rows.values.shape[1]
-    identity = torch.eye(width, dtype=rows.values.dtype, device=rows.values.device)
-    return EpisodeAffine((Term(rows, identity.expand(count, -1, -1)),), rows.values.new_zeros(count, width))
-
-
-def _linear(rows: Rows, layer: nn.Linear, count: int) -> EpisodeAffine:
+def _linear(rows: Tensor | int, layer: nn.Linear, count: int) -> EpisodeAffine:
     """A linear layer of the rows, for `count` episodes, as yet the same for all."""
     return EpisodeAffine((Term(rows, layer.weight.t().expand(count, -1, -1)),), layer.bias.expand(count, -1))

@@ -17,19 +17,46 @@ from fsgc.nn.copies import Copies
 _Part = TypeVar("_Part")
 
 
-@dataclass(frozen=True, eq=False)
-class Rows:
-    """Rows of the nodes of all episodes, `[n, k]`, or of the nodes that those are copies of, `[m, k]`, if `shared`."""
+class SharedRows:
+    """Rows of the `m` nodes that the nodes of all episodes are copies of, in parts `[m, k]`."""
 
-    values: Tensor
-    shared: bool = False
+    def __init__(self, parts: Sequence[Tensor]) -> None:
+        self.parts = list(parts)
+        self._joined: dict[tuple[int, ...], Tensor] = {}
+
+    def joined(self, which: tuple[int, ...]) -> Tensor:
+        """A column of ones and the given parts side by side; made once, however often it is asked for."""
+        if which not in self._joined:
+            ones = self.parts[0].new_ones(len(self.parts[0]), 1)
+            self._joined[which] = torch.cat([ones, *(self.parts[index] for index in which)], 1)
+        return self._joined[which]
+
+
+@dataclass(frozen=True, eq=False)
+class EpisodeNodes:
+    """The nodes of some episodes, one episode after the other.
+
+    Attributes:
+        sizes: nodes of each episode, `n` in all.
+        copies: the nodes as copies of those that `shared` has.
+        shared: rows that depend on no episode.
+    """
+
+    sizes: list[int]
+    copies: Copies
+    shared: SharedRows
 
 
 @dataclass(frozen=True, eq=False)
 class Term:
-    """Node rows times a matrix of each episode, `[E, k, d]`."""
+    """Node rows times a matrix of each episode.
 
-    rows: Rows
+    Attributes:
+        rows: `[n, k]`, or the number of a shared part `[m, k]`.
+        matrix: `[E, k, d]`.
+    """
+
+    rows: Tensor | int
     matrix: Tensor
 
 
@@ -58,17 +85,20 @@ class EpisodeAffine:
     def __add__(self, other: EpisodeAffine) -> EpisodeAffine:
         return EpisodeAffine(self.terms + other.terms, self.shift + other.shift)
 
-    def carry_out(self, sizes: list[int], copies: Copies) -> Tensor:
-        """The result, `[n, d]`; `sizes` are the numbers of rows of each episode, `n` in all."""
-        shared = [term for term in self.terms if term.rows.shared]
-        own = [term for term in self.terms if not term.rows.shared]
-        # The shift is one more row of the matrix, that of a column of ones.
-        ones = self.shift.new_ones(copies.num_origins if shared else sum(sizes), 1)
-        rows = torch.cat([ones, *(term.rows.values for term in shared)], 1)
-        matrix = torch.cat([self.shift.unsqueeze(1), *(term.matrix for term in shared)], 1)
-        all_rows = [copies.spread(rows) if shared else rows, *(term.rows.values for term in own)]
-        matrices = [matrix, *(term.matrix for term in own)]
-        result: Tensor = _EpisodeProducts.apply(sizes, *all_rows, *matrices)  # type: ignore[no-untyped-call]
+    def carry_out(self, nodes: EpisodeNodes) -> Tensor:
+        """The result, `[n, d]`."""
+        which, shared = [], [self.shift.unsqueeze(1)]  # the shift is a matrix of its own for a column of ones
+        all_rows, matrices = [], []
+        for term in self.terms:
+            if isinstance(term.rows, int):
+                which.append(term.rows)
+                shared.append(term.matrix)
+            else:
+                all_rows.append(term.rows)
+                matrices.append(term.matrix)
+        first = nodes.copies.spread(nodes.shared.joined(tuple(which)))
+        products = (first, *all_rows, torch.cat(shared, 1), *matrices)
+        result: Tensor = _EpisodeProducts.apply(nodes.sizes, *products)  # type: ignore[no-untyped-call]
         return result
 
 
