@@ -55,7 +55,7 @@ class GINConv(GraphConv):
         """`[n, in_width]` to `[n, width]`."""
         h = self._first_linear(as_features(x), batch)
         for norm, linear in zip(self.norms, self.others, strict=True):
-            h = linear(F.relu(norm(h, batch.segments, groups)))
+            h = linear(norm(h, batch.segments, groups, relu=True))
         return h
 
     @property
@@ -66,8 +66,9 @@ class GINConv(GraphConv):
     def hidden(self, h: Tensor, segments: Segments) -> Tensor:
         """From the first linear layer's result to what enters the last one, where there are two or more."""
         for norm, linear in zip(self.norms[:-1], self.others[:-1], strict=True):
-            h = linear(F.relu(norm(h, segments)))
-        return F.relu(self.norms[-1](h, segments), inplace=True)  # no gradient needs the norm's result
+            h = linear(norm(h, segments, relu=True))
+        result: Tensor = self.norms[-1](h, segments, relu=True)
+        return result
 
     def mix(self, x: Tensor | NodeFeatures, adjacency: Adjacency) -> Tensor:
         """`(1 + ε) · x_v + Σ x_u`, what enters the MLP: `[n, in_width]` to the same shape."""

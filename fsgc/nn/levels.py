@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import torch
-import torch.nn.functional as F  # noqa: N812
 from torch import Tensor, nn
 
 from fsgc.nn.batch import GraphBatch, GraphTensors
@@ -58,8 +57,9 @@ class GINLevels(nn.Module):
         read_outs = []
         h: Tensor | NodeFeatures = batch.features
         for conv, norm in zip(self.convs, self.norms, strict=True):
-            h = F.relu(norm(conv(h, batch), batch.segments))
-            read_outs.append(self._pool(h, batch.segments))
+            rows: Tensor = norm(conv(h, batch), batch.segments, relu=True)
+            read_outs.append(self._pool(rows, batch.segments))
+            h = rows
         z = torch.cat(read_outs, 1)
         # Read-out and linear layer commute: a wide one-hot input is never summed as it is.
         of_input = self._pool(batch.features.project(self.input_head.weight), batch.segments) + self.input_head.bias

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from functools import partial
 
 import torch
+import torch.nn.functional as F  # noqa: N812
 from torch import Tensor, nn
 
+from fsgc.nn.fused_norm import can_be_fused, graph_norm, graph_norm_relu
 from fsgc.nn.segments import Segments
 from fsgc.nn.settings import NORMS, check_choice
 
@@ -33,8 +36,8 @@ class NodeNorm(nn.Module, ABC):
     """What the norms share: they see the rows, and which graph and group a row belongs to."""
 
     @abstractmethod
-    def forward(self, x: Tensor, segments: Segments, groups: Groups | None = None) -> Tensor:
-        """Normalise `[n, d]`."""
+    def forward(self, x: Tensor, segments: Segments, groups: Groups | None = None, relu: bool = False) -> Tensor:
+        """Normalise `[n, d]`; `relu` appends a ReLU."""
 
 
 class GraphNorm(NodeNorm):
@@ -52,18 +55,17 @@ class GraphNorm(NodeNorm):
         self.across_graphs = across_graphs
         self.eps = eps
 
-    def forward(self, x: Tensor, segments: Segments, groups: Groups | None = None) -> Tensor:
-        """Normalise `[n, d]`; `groups` matter only with `across_graphs`."""
-        mean = self._mean(x, segments, groups)
-        centred = x - segments.spread(mean * self.mean_scale)
-        variance = self._mean(centred.square(), segments, groups)
-        scale = self.weight * (variance + self.eps).rsqrt()
-        return torch.addcmul(self.bias, centred, segments.spread(scale))
+    def forward(self, x: Tensor, segments: Segments, groups: Groups | None = None, relu: bool = False) -> Tensor:
+        """Normalise `[n, d]`; `groups` matter only with `across_graphs`, `relu` appends a ReLU."""
+        learned = (self.weight, self.bias, self.mean_scale)
+        if relu and not self.across_graphs and can_be_fused(x, self.weight):
+            return graph_norm_relu(x, *learned, segments, self.eps)
+        mean = partial(self._mean, segments=segments, groups=groups) if self.across_graphs else None
+        result = graph_norm(x, *learned, segments, self.eps, mean)
+        return F.relu(result) if relu else result
 
     def _mean(self, x: Tensor, segments: Segments, groups: Groups | None) -> Tensor:
-        """Mean over the rows of each graph, or of its group, `[g, d]`."""
-        if not self.across_graphs:
-            return segments.mean(x)
+        """Mean over the rows of each graph's group, `[g, d]`."""
         if groups is None:
             return x.mean(0, keepdim=True).expand(len(segments.sizes), -1)
         rows = groups.sum(segments.sizes.to(x.dtype).unsqueeze(1))
@@ -77,18 +79,18 @@ class BatchNorm(NodeNorm):
         super().__init__()
         self.norm = nn.BatchNorm1d(width)
 
-    def forward(self, x: Tensor, segments: Segments, groups: Groups | None = None) -> Tensor:  # noqa: ARG002
-        """Normalise `[n, d]`."""
+    def forward(self, x: Tensor, segments: Segments, groups: Groups | None = None, relu: bool = False) -> Tensor:  # noqa: ARG002
+        """Normalise `[n, d]`; `relu` appends a ReLU."""
         result: Tensor = self.norm(x)
-        return result
+        return F.relu(result) if relu else result
 
 
 class NoNorm(NodeNorm):
     """Leaves the rows as they are."""
 
-    def forward(self, x: Tensor, segments: Segments, groups: Groups | None = None) -> Tensor:  # noqa: ARG002
-        """Return `x`."""
-        return x
+    def forward(self, x: Tensor, segments: Segments, groups: Groups | None = None, relu: bool = False) -> Tensor:  # noqa: ARG002
+        """Return `x`; `relu` appends a ReLU."""
+        return F.relu(x) if relu else x
 
 
 def make_norm(kind: str, width: int) -> NodeNorm:

@@ -7,7 +7,9 @@ gradient: the pair can be differentiated any number of times, by autograd and by
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from itertools import pairwise
+from typing import Any, NamedTuple
 
 import torch
 import torch.nn.functional as F  # noqa: N812
@@ -47,10 +49,45 @@ class Segments:
         """Repeat each segment's value on all of its rows: `[g, d]` to `[n, d]`."""
         return _apply(_Spread, values, self)
 
+    def pieces(self, rows: int) -> list[Piece]:
+        """The segments in pieces of about equal size, of at most `rows` rows and those of one more segment."""
+        if rows not in self._pieces:
+            total = int(self.pointer[-1])
+            count = max(1, -(-total // rows))
+            # A piece ends with the segment in which its share of the rows is reached.
+            shares = torch.arange(1, count, device=self.pointer.device) * total // count
+            ends = torch.searchsorted(self.pointer, shares).tolist()
+            bounds = sorted({0, *ends, len(self.sizes)})
+            self._pieces[rows] = [self._piece(begin, end) for begin, end in pairwise(bounds)]
+        return self._pieces[rows]
+
+    @cached_property
+    def _pieces(self) -> dict[int, list[Piece]]:
+        return {}
+
+    def _piece(self, begin: int, end: int) -> Piece:
+        first, last = int(self.pointer[begin]), int(self.pointer[end])
+        part = Segments(self.pointer[begin : end + 1] - first, self.index[first:last] - begin, self.sizes[begin:end])
+        return Piece(slice(first, last), slice(begin, end), part)
+
     def ranges(self, start: Tensor) -> Tensor:
         """`start[i], start[i]+1, …` for each segment `i`, as many as it has rows: int64 `[g]` to `[n]`."""
         shift = (start - self.pointer[:-1]).index_select(0, self.index)
         return torch.arange(len(shift), device=start.device) + shift
+
+
+class Piece(NamedTuple):
+    """Some consecutive segments.
+
+    Attributes:
+        rows: which rows they own.
+        graphs: which segments they are.
+        segments: they themselves, rows counted from the first of them.
+    """
+
+    rows: slice
+    graphs: slice
+    segments: Segments
 
 
 def fold_batch(x: Tensor, dim: int) -> Tensor:

@@ -6,6 +6,7 @@ from torch import Tensor
 from torch_geometric import nn as pyg
 
 from fsgc.errors import SettingsError
+from fsgc.nn.fused_norm import graph_norm_relu
 from fsgc.nn.norms import BatchNorm, GraphNorm, Groups, NoNorm, make_norm
 from fsgc.nn.segments import Segments
 from tests.nn.oracle import assert_same
@@ -72,3 +73,62 @@ def test_make_norm() -> None:
     assert (graph.across_graphs, episode.across_graphs) == (False, True)
     with pytest.raises(SettingsError, match="norm: 'layer' is unknown; allowed are graph, batch, episode, none"):
         make_norm("layer", 3)
+
+
+SMALL_PIECES = pytest.mark.parametrize("rows", [1, 6, 1000])
+
+
+def _parts(segments: Segments, rows: int) -> list[int]:
+    return [len(piece.segments.sizes) for piece in segments.pieces(rows)]
+
+
+def test_pieces_are_consecutive_and_small() -> None:
+    assert _parts(SEGMENTS, 1000) == [5]
+    for most in (1, 6, 9):
+        pieces = SEGMENTS.pieces(most)
+        assert torch.cat([X[piece.rows] for piece in pieces]).equal(X)
+        assert torch.cat([piece.segments.sum(X[piece.rows]) for piece in pieces]).equal(SEGMENTS.sum(X))
+        assert torch.cat([SIZES[piece.graphs] for piece in pieces]).equal(SIZES)
+        assert max(int(piece.segments.sizes.sum()) for piece in pieces) <= most + int(SIZES.max())
+    assert len(_parts(SEGMENTS, 6)) > 1
+    assert _parts(Segments.from_sizes(torch.zeros(0, dtype=torch.int64), 0), 6) == []
+
+
+@PRECISIONS
+@SMALL_PIECES
+def test_graph_norm_with_relu_equals_pyg(rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fsgc.nn.fused_norm.ROWS_AT_ONCE", rows)
+    ours, theirs = _pair(across_graphs=False)
+    with torch.no_grad():
+        ours.bias.sub_(1.0)  # so that ReLU has something to cut off
+        theirs.bias.copy_(ours.bias)
+    pairs = [(getattr(ours, name), getattr(theirs, name)) for name in ("weight", "bias", "mean_scale")]
+    x = X.to(ours.weight)
+    assert 0.2 < float((theirs(x, SEGMENTS.index) > 0).float().mean()) < 0.8
+    assert_same(lambda v: ours(v, SEGMENTS, relu=True), lambda v: theirs(v, SEGMENTS.index).relu(), x, pairs)
+
+
+@pytest.mark.usefixtures("double")
+def test_graph_norm_with_relu_can_be_differentiated_twice() -> None:
+    norm, _ = _pair(across_graphs=False)
+    x = X.double().requires_grad_()
+    weights = (norm.weight, norm.bias, norm.mean_scale)
+
+    def apply(x: Tensor, weight: Tensor, bias: Tensor, mean_scale: Tensor) -> Tensor:
+        return graph_norm_relu(x, weight, bias - 1, mean_scale, SEGMENTS, norm.eps)
+
+    assert torch.autograd.gradcheck(apply, (x, *weights))
+    assert torch.autograd.gradgradcheck(apply, (x, *weights))
+
+
+def test_graph_norm_with_relu_of_no_graphs() -> None:
+    norm, _ = _pair(across_graphs=False)
+    assert norm(X[:0], Segments.from_sizes(SIZES[:0], 0), relu=True).shape == (0, 6)
+
+
+@pytest.mark.parametrize("kind", ["graph", "batch", "episode", "none"])
+def test_relu_follows_every_norm(kind: str) -> None:
+    norm = make_norm(kind, 6).eval()
+    x = X - 5
+    x[SEGMENTS.index == 3] = 0.1  # equal rows: rounding alone decides on which side of zero they come out
+    assert torch.equal(norm(x, SEGMENTS, relu=True), norm(x, SEGMENTS).relu())
