@@ -23,10 +23,12 @@ from fsgc.data.graph_store import GraphStore
 from fsgc.errors import SettingsError
 from fsgc.nn.aggregate import Adjacency, DenseBlocks
 from fsgc.nn.inputs import NARROW, NodeFeatures, as_features
-from fsgc.nn.segments import Segments
+from fsgc.nn.segments import Segments, even_parts
 
 DENSE_UP_TO_CPU = 0
 DENSE_UP_TO_ACCELERATOR = 64
+CHUNK_CPU = 32_768
+CHUNK_ACCELERATOR = 262_144
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,19 +119,14 @@ class GraphTensors:
         """`F`."""
         return self.features.width
 
-    def chunk_sizes(self, graphs: Tensor, max_nodes: int) -> list[int]:
+    def chunk_sizes(self, graphs: Tensor, max_nodes: int | None = None) -> list[int]:
         """How many of the graphs, `[g]`, or episodes, `[E, M]`, to take at a time for chunks of about equal size.
 
-        A chunk has at most `max_nodes` nodes and those of one more graph, or episode.
+        A chunk has at most `max_nodes` nodes, by device if not given, and those of one more graph, or episode.
         """
         nodes = self._host_nodes[graphs.to("cpu", torch.int64)]
-        last = (nodes if nodes.ndim == 1 else nodes.sum(1)).cumsum(0)
-        total = int(last[-1]) if len(last) else 0
-        chunks = max(1, -(-total // max_nodes))
-        # A graph or episode belongs to the chunk in which it begins.
-        begin = F.pad(last[:-1], (1, 0)) if len(last) else last
-        counts = torch.bincount(begin * chunks // max(1, total), minlength=chunks)
-        return [count for count in counts.tolist() if count]
+        by_device = CHUNK_CPU if self.device.type == "cpu" else CHUNK_ACCELERATOR
+        return even_parts(nodes if nodes.ndim == 1 else nodes.sum(1), by_device if max_nodes is None else max_nodes)
 
     def batch(self, graphs: Tensor | Sequence[int] | npt.NDArray[Any]) -> GraphBatch:
         """The given graphs, `[g]`, in that order. Indices on the host spare an accelerator a wait."""

@@ -61,7 +61,7 @@ class ConditionedEmbedder:
         """Rows of the distinct graphs that the first layers multiply with an episode's matrix, `[m, k]` each.
 
         Convolution 0 is done, or only mixed where it is linear and its input narrow. Then what enters the MLP of
-        convolution 1, 2, …, the last column being that of ones, as far as that is linear in rows known here.
+        convolution 1, 2, …, as far as that is linear in rows known here; the last column is for the layer's shift.
         """
         features, adjacency = self.batch.features, self.batch.adjacency
         first, *others = self.convs

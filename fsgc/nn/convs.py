@@ -54,20 +54,21 @@ class GINConv(GraphConv):
     def forward(self, x: Tensor | NodeFeatures, batch: GraphBatch, groups: Groups | None = None) -> Tensor:
         """`[n, in_width]` to `[n, width]`."""
         h = self._first_linear(as_features(x), batch)
-        for norm, linear in zip(self.norms, self.others, strict=True):
-            h = linear(norm(h, batch.segments, groups, relu=True))
-        return h
+        if not len(self.others):
+            return h
+        result: Tensor = self.last(self.hidden(h, batch.segments, groups))
+        return result
 
     @property
     def last(self) -> nn.Linear:
         """The last linear layer of the MLP."""
         return [self.first, *(layer for layer in self.others if isinstance(layer, nn.Linear))][-1]
 
-    def hidden(self, h: Tensor, segments: Segments) -> Tensor:
+    def hidden(self, h: Tensor, segments: Segments, groups: Groups | None = None) -> Tensor:
         """From the first linear layer's result to what enters the last one, where there are two or more."""
         for norm, linear in zip(self.norms[:-1], self.others[:-1], strict=True):
-            h = linear(norm(h, segments, relu=True))
-        result: Tensor = self.norms[-1](h, segments, relu=True)
+            h = linear(norm(h, segments, groups, relu=True))
+        result: Tensor = self.norms[-1](h, segments, groups, relu=True)
         return result
 
     def mix(self, x: Tensor | NodeFeatures, adjacency: Adjacency) -> Tensor:

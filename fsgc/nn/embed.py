@@ -19,9 +19,6 @@ from fsgc.nn.embedder import Embedder
 from fsgc.nn.film import Film
 from fsgc.nn.norms import Groups
 
-CHUNK_CPU = 32_768
-CHUNK_ACCELERATOR = 262_144
-
 
 def embed_graphs(
     embedder: Embedder,
@@ -45,7 +42,7 @@ def embed_graphs(
         max_nodes: about how many nodes a chunk has; by device if not given.
     """
     graphs = graphs.flatten()
-    sizes = tensors.chunk_sizes(graphs, _chunk(tensors, max_nodes))
+    sizes = tensors.chunk_sizes(graphs, max_nodes)
     if len(sizes) < 2 or _depends_on_batch(embedder):
         return _embed(embedder, tensors, graphs, film, groups)
     parts = torch.split(graphs, sizes)
@@ -81,15 +78,10 @@ def embed_conditioned(
         episode = torch.arange(len(graphs), device=gamma.device).repeat_interleave(graphs.shape[1])
         return embed_graphs(embedder, tensors, graphs, Film(gamma, beta, episode), groups, max_nodes)
     embed = ConditionedEmbedder(embedder, tensors, graphs)
-    sizes = tensors.chunk_sizes(graphs, _chunk(tensors, max_nodes))
+    sizes = tensors.chunk_sizes(graphs, max_nodes)
     ends = accumulate(sizes, initial=0)
     chunks = [slice(begin, end) for begin, end in pairwise(ends)]
     return torch.cat([embed(chunk, gamma[chunk], beta[chunk]) for chunk in chunks])
-
-
-def _chunk(tensors: GraphTensors, max_nodes: int | None) -> int:
-    by_device = CHUNK_CPU if tensors.device.type == "cpu" else CHUNK_ACCELERATOR
-    return by_device if max_nodes is None else max_nodes
 
 
 def _depends_on_batch(embedder: Embedder) -> bool:

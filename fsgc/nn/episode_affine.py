@@ -103,7 +103,11 @@ class EpisodeAffine:
 
 
 class _EpisodeProducts(torch.autograd.Function):
-    """`Σ rows · matrix[e]`, written episode by episode into one array."""
+    """`Σ rows · matrix[e]`, written episode by episode into one array.
+
+    A batched product would need the episodes filled up to the largest. Measured on two cores with 32 episodes of 900
+    rows each, where there is nothing to fill, the loop took 0.9 to 1.3 times as long.
+    """
 
     @staticmethod
     def forward(ctx: Any, sizes: list[int], *parts: Tensor) -> Tensor:

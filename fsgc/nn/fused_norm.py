@@ -2,7 +2,7 @@
 
 Left to autograd, the two write a dozen arrays as large as the rows, half of them kept for the gradient. Here a few
 buffers are used over and over for some thousands of rows at a time, and only the input and the result are kept.
-Measured on two cores on 34,000 rows of width 64, forward and backward took a third of the time.
+Measured on two cores on 34,000 rows of width 64, forward and backward took half of the time and less.
 """
 
 from __future__ import annotations

@@ -9,7 +9,6 @@ from torch import Tensor, nn
 
 from fsgc.nn.batch import GraphBatch, GraphTensors
 from fsgc.nn.convs import GINConv
-from fsgc.nn.embed import CHUNK_ACCELERATOR, CHUNK_CPU
 from fsgc.nn.inputs import NodeFeatures
 from fsgc.nn.norms import make_norm
 from fsgc.nn.segments import Segments
@@ -71,7 +70,7 @@ class GINLevels(nn.Module):
 
     def of_graphs(self, tensors: GraphTensors, graphs: Tensor) -> Levels:
         """All levels of many graphs, `[g]`, in chunks; for evaluation, where graphs do not depend on each other."""
-        sizes = tensors.chunk_sizes(graphs, CHUNK_CPU if tensors.device.type == "cpu" else CHUNK_ACCELERATOR)
+        sizes = tensors.chunk_sizes(graphs)
         parts = [self(tensors.batch(part)) for part in torch.split(graphs, sizes)]
         return Levels(*(torch.cat(rows) for rows in zip(*parts, strict=True)))
 

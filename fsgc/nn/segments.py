@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import Any, NamedTuple
 
 import torch
@@ -52,12 +52,7 @@ class Segments:
     def pieces(self, rows: int) -> list[Piece]:
         """The segments in pieces of about equal size, of at most `rows` rows and those of one more segment."""
         if rows not in self._pieces:
-            total = int(self.pointer[-1])
-            count = max(1, -(-total // rows))
-            # A piece ends with the segment in which its share of the rows is reached.
-            shares = torch.arange(1, count, device=self.pointer.device) * total // count
-            ends = torch.searchsorted(self.pointer, shares).tolist()
-            bounds = sorted({0, *ends, len(self.sizes)})
+            bounds = accumulate(even_parts(self.sizes, rows), initial=0)
             self._pieces[rows] = [self._piece(begin, end) for begin, end in pairwise(bounds)]
         return self._pieces[rows]
 
@@ -88,6 +83,18 @@ class Piece(NamedTuple):
     rows: slice
     graphs: slice
     segments: Segments
+
+
+def even_parts(sizes: Tensor, most: int) -> list[int]:
+    """How many of the things of the given sizes, int64 `[g]`, to take at a time for parts of about equal size.
+
+    A part has at most `most` and one more thing: each belongs to the part in which it begins.
+    """
+    end = sizes.cumsum(0)
+    total = int(end[-1]) if len(end) else 0
+    parts = max(1, -(-total // most))
+    counts = torch.bincount((end - sizes) * parts // max(1, total), minlength=parts)
+    return [count for count in counts.tolist() if count]
 
 
 def fold_batch(x: Tensor, dim: int) -> Tensor:

@@ -40,6 +40,6 @@ def test_chunks_change_nothing_in_evaluation(monkeypatch: pytest.MonkeyPatch) ->
     network = GINLevels(5, 8, 3, 2, "batch", "mean", 4).eval()
     graphs = torch.tensor([11, 3, 0, 7, 7, 10])
     whole = network(tensors.batch(graphs))
-    monkeypatch.setattr("fsgc.nn.levels.CHUNK_CPU", 20)
+    monkeypatch.setattr("fsgc.nn.batch.CHUNK_CPU", 20)
     for mine, other in zip(network.of_graphs(tensors, graphs), whole, strict=True):
         torch.testing.assert_close(mine, other)

@@ -75,27 +75,8 @@ def test_make_norm() -> None:
         make_norm("layer", 3)
 
 
-SMALL_PIECES = pytest.mark.parametrize("rows", [1, 6, 1000])
-
-
-def _parts(segments: Segments, rows: int) -> list[int]:
-    return [len(piece.segments.sizes) for piece in segments.pieces(rows)]
-
-
-def test_pieces_are_consecutive_and_small() -> None:
-    assert _parts(SEGMENTS, 1000) == [5]
-    for most in (1, 6, 9):
-        pieces = SEGMENTS.pieces(most)
-        assert torch.cat([X[piece.rows] for piece in pieces]).equal(X)
-        assert torch.cat([piece.segments.sum(X[piece.rows]) for piece in pieces]).equal(SEGMENTS.sum(X))
-        assert torch.cat([SIZES[piece.graphs] for piece in pieces]).equal(SIZES)
-        assert max(int(piece.segments.sizes.sum()) for piece in pieces) <= most + int(SIZES.max())
-    assert len(_parts(SEGMENTS, 6)) > 1
-    assert _parts(Segments.from_sizes(torch.zeros(0, dtype=torch.int64), 0), 6) == []
-
-
 @PRECISIONS
-@SMALL_PIECES
+@pytest.mark.parametrize("rows", [1, 6, 1000])
 def test_graph_norm_with_relu_equals_pyg(rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("fsgc.nn.fused_norm.ROWS_AT_ONCE", rows)
     ours, theirs = _pair(across_graphs=False)

@@ -43,3 +43,18 @@ def test_vmap_equals_a_loop() -> None:
     x = torch.randn(6, 5, 2, generator=torch.Generator().manual_seed(0))
     looped = torch.stack([segments.spread(segments.sum(v)) for v in x.unbind(1)])
     torch.testing.assert_close(vmap(lambda v: segments.spread(segments.sum(v)), in_dims=1)(x), looped)
+
+
+def test_pieces_are_consecutive_and_small() -> None:
+    sizes = torch.tensor([1, 4, 2, 7, 3])
+    segments = _segments(sizes.tolist())
+    x = torch.randn(17, 6, generator=torch.Generator().manual_seed(0))
+    assert [len(piece.segments.sizes) for piece in segments.pieces(1000)] == [5]
+    for most in (1, 6, 9):
+        pieces = segments.pieces(most)
+        assert len(pieces) > 1
+        assert torch.cat([x[piece.rows] for piece in pieces]).equal(x)
+        assert torch.cat([piece.segments.sum(x[piece.rows]) for piece in pieces]).equal(segments.sum(x))
+        assert torch.cat([sizes[piece.graphs] for piece in pieces]).equal(sizes)
+        assert max(int(piece.segments.sizes.sum()) for piece in pieces) <= most + 7
+    assert Segments.from_sizes(sizes[:0], 0).pieces(6) == []
