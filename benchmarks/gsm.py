@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import torch
-import torch.nn.functional as F  # noqa: N812
+import torch.nn.functional as F
 from torch import Tensor, nn
 from torch_geometric.data import Batch, Data
 from torch_geometric.nn import GATConv, GINConv, global_mean_pool
@@ -16,8 +16,8 @@ from torch_geometric.nn import GATConv, GINConv, global_mean_pool
 import fsgc
 from benchmarks.timing import report, seconds
 from fsgc.episodes.batches import EpisodeBatch, Episodes
-from fsgc.methods.base import TaskShape
-from fsgc.methods.gsm import GraphSpectralMeasures, GsmSettings
+from fsgc.methods.contract import TaskShape
+from fsgc.methods.gsm.method import GraphSpectralMeasures, GsmSettings
 from fsgc.settings import load_params
 from fsgc.training.settings import layered
 

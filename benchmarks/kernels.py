@@ -16,10 +16,10 @@ from fsgc.data.graph_store import GraphStore
 from fsgc.data.triangles import generate_triangles
 from fsgc.episodes.batches import EpisodeBatch
 from fsgc.episodes.sampling import sample_episodes
-from fsgc.kernels.gram import compute_gram
-from fsgc.kernels.settings import KernelSettings
-from fsgc.methods.base import TaskShape
-from fsgc.methods.kernel import KernelMethod, SvcSettings
+from fsgc.methods.contract import TaskShape
+from fsgc.methods.kernel.gram import compute_gram
+from fsgc.methods.kernel.method import KernelMethod, SvcSettings
+from fsgc.methods.kernel.settings import KernelSettings
 
 EPISODES, SHOTS, QUERIES = 5000, 5, 15
 # A refit of all 5000 episodes takes minutes to hours: some are timed, and the time is scaled.

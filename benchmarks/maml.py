@@ -9,7 +9,7 @@ import warnings
 from pathlib import Path
 
 import torch
-import torch.nn.functional as F  # noqa: N812
+import torch.nn.functional as F
 from torch import Tensor
 from torch_geometric.data import Data
 
@@ -17,7 +17,7 @@ import fsgc
 from benchmarks.plain_classifier import PlainClassifier, collate, copy_weights
 from benchmarks.timing import report, seconds
 from fsgc.episodes.batches import EpisodeBatch, Episodes
-from fsgc.methods.maml import Maml
+from fsgc.methods.maml.method import Maml
 from fsgc.settings import load_params
 from fsgc.training.fit import make_method
 from fsgc.training.settings import Experiment

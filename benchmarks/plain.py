@@ -8,13 +8,13 @@ from __future__ import annotations
 from itertools import combinations
 
 import torch
-import torch.nn.functional as F  # noqa: N812
+import torch.nn.functional as F
 from torch import Tensor, nn
 from torch_geometric.data import Batch, Data
 from torch_geometric.nn import GINConv, GraphNorm, global_add_pool, global_mean_pool
 
-from fsgc.methods.conditioning import TaskConditioner
-from fsgc.methods.prototypical import PrototypicalSettings
+from fsgc.methods.prototypical.conditioner import TaskConditioner
+from fsgc.methods.prototypical.method import PrototypicalSettings
 
 
 class PlainMLP(nn.Module):

@@ -6,14 +6,14 @@ Also the oracle of their tests.
 from __future__ import annotations
 
 import torch
-import torch.nn.functional as F  # noqa: N812
+import torch.nn.functional as F
 from torch import Tensor, nn
 from torch_geometric.data import Batch, Data
 from torch_geometric.nn import GATConv, GCNConv, GINConv, global_add_pool, global_mean_pool
 
 from benchmarks.plain import PlainMLP
 from fsgc.episodes.batches import Episodes
-from fsgc.nn import EmbedderSettings
+from fsgc.nn.settings import EmbedderSettings
 
 _NAMES = {  # our name of a weight, PyG's
     "first": "nn.linears.0",

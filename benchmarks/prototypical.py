@@ -16,8 +16,8 @@ import fsgc
 from benchmarks.plain import PlainPN, copy_weights
 from benchmarks.timing import report, seconds
 from fsgc.episodes.batches import EpisodeBatch, Episodes
-from fsgc.methods.base import LearnedMethod
-from fsgc.methods.prototypical import PrototypicalNetwork
+from fsgc.methods.learned import LearnedMethod
+from fsgc.methods.prototypical.method import PrototypicalNetwork
 from fsgc.settings import load_params
 from fsgc.training.fit import make_method
 from fsgc.training.settings import Experiment

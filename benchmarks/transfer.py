@@ -8,7 +8,7 @@ import warnings
 from pathlib import Path
 
 import torch
-import torch.nn.functional as F  # noqa: N812
+import torch.nn.functional as F
 from torch import Tensor, nn
 from torch_geometric.data import Data
 
@@ -17,8 +17,8 @@ from benchmarks.plain_classifier import PlainClassifier, collate, copy_weights
 from benchmarks.timing import report, seconds
 from fsgc.episodes.batches import EpisodeBatch, Episodes
 from fsgc.methods.transfer import Transfer, TransferSettings
-from fsgc.nn.embed import embed_graphs
 from fsgc.nn.heads import fine_tune, fresh_head
+from fsgc.nn.in_chunks import embed_graphs
 from fsgc.settings import load_params
 from fsgc.training.fit import make_method
 from fsgc.training.settings import Experiment

@@ -7,10 +7,10 @@ To make it a row of the tables, put it into `fsgc/methods/` and add a line to `M
 
 from __future__ import annotations
 
-import torch.nn.functional as F  # noqa: N812
+import torch.nn.functional as F
 from torch import Tensor
 
-from fsgc.methods.prototypical import PrototypicalNetwork
+from fsgc.methods.prototypical.method import PrototypicalNetwork
 
 
 class CosinePrototypes(PrototypicalNetwork):

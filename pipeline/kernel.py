@@ -8,8 +8,8 @@ import click
 
 from fsgc.data.catalog import dataset as catalog_entry
 from fsgc.data.graph_store import GraphStore
-from fsgc.kernels.gram import compute_gram, save_empty
-from fsgc.kernels.settings import KERNELS, KernelSettings
+from fsgc.methods.kernel.gram import compute_gram, save_empty
+from fsgc.methods.kernel.settings import KERNELS, KernelSettings
 from fsgc.settings import load_params
 from fsgc.workspace import Workspace
 from pipeline.stage import data_option, dataset_option, model_option, stage

@@ -6,10 +6,10 @@ import click
 
 from fsgc.data.graph_store import GraphStore
 from fsgc.data.splits import Split
+from fsgc.methods.gsm.clustering import find_superclasses
+from fsgc.methods.gsm.superclass_settings import SuperClassSettings
+from fsgc.methods.gsm.superclasses import save_empty
 from fsgc.settings import section
-from fsgc.spectra.clustering import find_superclasses
-from fsgc.spectra.settings import SuperClassSettings
-from fsgc.spectra.superclasses import save_empty
 from fsgc.workspace import Workspace
 from pipeline.stage import data_option, dataset_option, model_option, seed_option, stage
 

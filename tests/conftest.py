@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import zipfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import torch
 from hypothesis import settings
 
 # Determinism over exploration: CI fails only for what a change broke.
@@ -37,3 +39,20 @@ def coil_del(mirror: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         for member in archive.infolist():
             (directory / Path(member.filename).name).write_bytes(archive.read(member))
     return directory
+
+
+@pytest.fixture
+def double() -> Iterator[None]:
+    """Makes double precision the type of all new tensors, so that a comparison can be strict."""
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float64)
+    yield
+    torch.set_default_dtype(before)
+
+
+@pytest.fixture(params=["single", "double"])
+def precision(request: pytest.FixtureRequest) -> torch.dtype:
+    """Runs a test in single and in double precision."""
+    if request.param == "double":
+        request.getfixturevalue("double")
+    return torch.get_default_dtype()

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from fsgc.episodes.batches import Episodes
-from fsgc.methods.base import LearnedMethod
+from fsgc.methods.learned import LearnedMethod
 from fsgc.training.callbacks import Curves
 from fsgc.training.fit import fit
 from fsgc.training.settings import Experiment

@@ -10,13 +10,13 @@ from tqdm import tqdm
 from fsgc.data.splits import Part
 from fsgc.episodes.batches import Episodes
 from fsgc.errors import FsgcError
-from fsgc.methods.base import Predictor
+from fsgc.methods.contract import Method
 
 Scores = npt.NDArray[np.float32]
 
 
 @torch.no_grad()
-def predict_scores(method: Predictor, episodes: Episodes, part: Part = "test") -> Scores:
+def predict_scores(method: Method, episodes: Episodes, part: Part = "test") -> Scores:
     """Scores of all queries of all episodes of a part, float32 `[E, N·Q, N]`."""
     batches = list(episodes.batches(part, method.episodes_at_once))
     shown = tqdm(batches, desc=f"{part} episodes", unit="batch", disable=None)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from fsgc.errors import SettingsError
 
 if TYPE_CHECKING:
-    from fsgc.methods.base import Method, TaskShape
+    from fsgc.methods.contract import Method, TaskShape
 
 
 @dataclass(frozen=True)
@@ -24,8 +24,7 @@ class Entry:
     Attributes:
         title: its name in tables.
         about: what it is, in a sentence.
-        path: `module:Class`, the module being a full name or one of `fsgc.methods`. The class says with `settings_type`
-            and `section` where its hyperparameters are.
+        path: `module:Class`. The class says with `settings_type` and `section` where its hyperparameters are.
         options: arguments of the class beyond the shape of the task and the settings.
     """
 
@@ -37,8 +36,7 @@ class Entry:
     @property
     def module(self) -> str:
         """The full name of the module."""
-        name = self.path.split(":")[0]
-        return name if "." in name else f"fsgc.methods.{name}"
+        return self.path.split(":")[0]
 
     def method(self) -> type[Method]:
         """The class."""
@@ -51,28 +49,32 @@ class Entry:
 
 
 def _pn(title: str, about: str, **options: Any) -> Entry:
-    return Entry(title, about, "prototypical:PrototypicalNetwork", options)
+    return Entry(title, about, "fsgc.methods.prototypical.method:PrototypicalNetwork", options)
 
 
 def _transfer(conv: str) -> Entry:
     about = f"A {conv.upper()} that classifies base classes, frozen; a head per episode."
-    return Entry(conv.upper(), about, "transfer:Transfer", {"conv": conv})
+    return Entry(conv.upper(), about, "fsgc.methods.transfer:Transfer", {"conv": conv})
 
 
 def _kernel(name: str, title: str, about: str) -> Entry:
-    return Entry(title, f"{about} kernel and an SVM per episode.", "kernel:KernelMethod", {"kernel": name})
+    return Entry(
+        title, f"{about} kernel and an SVM per episode.", "fsgc.methods.kernel.method:KernelMethod", {"kernel": name}
+    )
 
 
 METHODS: Mapping[str, Entry] = {
     "wl": _kernel("wl", "WL", "Weisfeiler-Lehman subtree"),
     "sp": _kernel("sp", "SP", "Shortest-path"),
     "graphlet": _kernel("graphlet", "Graphlet", "Graphlet"),
-    "maml": Entry("MAML", "Weights from which a few steps on the supports suffice.", "maml:Maml"),
-    "as_maml": Entry("AS-MAML", "MAML with a learned number of steps.", "as_maml:AdaptiveStepMaml"),
+    "maml": Entry("MAML", "Weights from which a few steps on the supports suffice.", "fsgc.methods.maml.method:Maml"),
+    "as_maml": Entry("AS-MAML", "MAML with a learned number of steps.", "fsgc.methods.as_maml.method:AdaptiveStepMaml"),
     "gin": _transfer("gin"),
     "gat": _transfer("gat"),
     "gcn": _transfer("gcn"),
-    "gsm": Entry("GSM*", "Super-classes from spectra, attention among graphs.", "gsm:GraphSpectralMeasures"),
+    "gsm": Entry(
+        "GSM*", "Super-classes from spectra, attention among graphs.", "fsgc.methods.gsm.method:GraphSpectralMeasures"
+    ),
     "pn": _pn("PN", "Prototypical network with a GIN embedder."),
     "pn_mu": _pn("PN+MU", "PN regularised by latent mixup.", mixup=True),
     "pn_tae": _pn("PN+TAE", "PN with embeddings adapted to the episode.", task_adaptive=True),

@@ -9,17 +9,18 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import torch
-import torch.nn.functional as F  # noqa: N812
+import torch.nn.functional as F
 from torch import Tensor
 
 from fsgc.episodes.batches import EpisodeBatch, Episodes
 from fsgc.errors import SettingsError
-from fsgc.methods.base import Batches, BatchPlan, LearnedMethod, Loss, TaskShape, accuracy
-from fsgc.methods.graph_batches import GraphBatches, GraphSample, base_graphs
-from fsgc.nn import Embedder, EmbedderSettings
-from fsgc.nn.embed import embed_graphs
+from fsgc.methods.base_graphs import GraphBatches, GraphSample, base_graphs
+from fsgc.methods.contract import TaskShape
+from fsgc.methods.learned import Batches, BatchPlan, LearnedMethod, Loss, accuracy
+from fsgc.nn.embedder import Embedder
 from fsgc.nn.heads import HEADS_AT_ONCE, HeadWeights, MLPHead, apply_heads, fine_tune, fresh_head
-from fsgc.nn.settings import check_count
+from fsgc.nn.in_chunks import embed_graphs
+from fsgc.nn.settings import EmbedderSettings, check_count
 
 
 @dataclass(frozen=True)

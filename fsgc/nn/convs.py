@@ -9,11 +9,11 @@ from abc import ABC, abstractmethod
 from itertools import pairwise
 
 import torch
-import torch.nn.functional as F  # noqa: N812
+import torch.nn.functional as F
 from torch import Tensor, nn
 
-from fsgc.nn.aggregate import Adjacency
-from fsgc.nn.batch import GraphBatch
+from fsgc.nn.adjacency import Adjacency
+from fsgc.nn.graph_tensors import GraphBatch
 from fsgc.nn.inputs import NodeFeatures, as_features
 from fsgc.nn.norms import Groups, make_norm
 from fsgc.nn.segments import Segments

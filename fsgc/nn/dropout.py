@@ -7,7 +7,7 @@ step. Here one random 64-bit word serves four or eight elements.
 from __future__ import annotations
 
 import torch
-import torch.nn.functional as F  # noqa: N812
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from fsgc.nn.settings import check_fraction

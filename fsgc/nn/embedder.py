@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import torch
-import torch.nn.functional as F  # noqa: N812
+import torch.nn.functional as F
 from torch import Tensor, nn
 
-from fsgc.nn.batch import GraphBatch
 from fsgc.nn.convs import make_conv
 from fsgc.nn.dropout import Dropout
 from fsgc.nn.film import Film
+from fsgc.nn.graph_tensors import GraphBatch
 from fsgc.nn.inputs import NodeFeatures
 from fsgc.nn.norms import Groups
 from fsgc.nn.pooling import mean_std

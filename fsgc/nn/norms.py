@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 
 import torch
-import torch.nn.functional as F  # noqa: N812
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from fsgc.nn.fused_norm import can_be_fused, graph_norm, graph_norm_relu

@@ -12,7 +12,7 @@ from itertools import accumulate, pairwise
 from typing import Any, NamedTuple
 
 import torch
-import torch.nn.functional as F  # noqa: N812
+import torch.nn.functional as F
 from torch import Tensor
 
 

@@ -4,32 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import torch
 from matplotlib.figure import Figure
-from torch import Tensor
 
 from fsgc.episodes.batches import EpisodeBatch, Episodes
 from fsgc.errors import SettingsError
-from fsgc.methods.prototypical import PrototypicalNetwork
 from fsgc.report.cells import Cell
 from fsgc.report.style import COLOURS, house_style, panels
 from fsgc.training.checkpoint import TrainedModel
 
 SAMPLES = 100  # per class, as in the paper
 Array = npt.NDArray[np.float32]
-
-
-@runtime_checkable
-class Embeds(Protocol):
-    """A method that has embeddings to show."""
-
-    def embed(self, episodes: EpisodeBatch) -> Tensor:
-        """Embeddings of all graphs of the episodes, `[B, N, K+Q, d]`."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -57,13 +46,12 @@ def embed_episodes(cell: Cell, episodes: Episodes, numbers: Sequence[int]) -> Em
     if wrong:
         raise SettingsError(f"episode {wrong[0]} is not stored: there are 0 to {len(test) - 1}")
     model = TrainedModel.load(cell.path / "model.pt", episodes)
-    if not isinstance(model.method, Embeds):
-        return None
     graphs = test[list(numbers)].astype(np.int64)
     points = model.method.embed(EpisodeBatch(torch.from_numpy(graphs), episodes.shots))
+    if points is None:
+        return None
     classes = np.asarray(episodes.graphs.y)[graphs[:, :, 0]]
-    has_prototypes = isinstance(model.method, PrototypicalNetwork)
-    return Embedded(points.float().cpu().numpy(), classes, episodes.shots, has_prototypes)
+    return Embedded(points.float().cpu().numpy(), classes, episodes.shots, model.method.has_prototypes)
 
 
 def plane(points: Array) -> npt.NDArray[np.float64]:

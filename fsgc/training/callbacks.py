@@ -13,7 +13,7 @@ from scmrepo.exceptions import SCMError
 from torch import Tensor
 
 from fsgc.errors import FsgcError
-from fsgc.methods.base import LearnedMethod
+from fsgc.methods.learned import LearnedMethod
 from fsgc.random import generator
 
 

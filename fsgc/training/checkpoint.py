@@ -13,7 +13,8 @@ import torch
 from fsgc.episodes.batches import Episodes
 from fsgc.errors import StoreError
 from fsgc.files import replacing
-from fsgc.methods.base import LearnedMethod, Method, TaskShape
+from fsgc.methods.contract import Method, TaskShape
+from fsgc.methods.learned import LearnedMethod
 from fsgc.methods.registry import method_entry
 from fsgc.training.fit import FitReport
 

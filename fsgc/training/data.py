@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytorch_lightning as pl
 
 from fsgc.episodes.batches import Episodes
-from fsgc.methods.base import Batches, BatchPlan, LearnedMethod
+from fsgc.methods.learned import Batches, BatchPlan, LearnedMethod
 
 
 class MethodData(pl.LightningDataModule):

@@ -19,7 +19,8 @@ from pytorch_lightning.callbacks import EarlyStopping, ModelCheckpoint, TQDMProg
 from fsgc.episodes.batches import Episodes
 from fsgc.errors import SettingsError
 from fsgc.files import remove, replacing
-from fsgc.methods.base import BatchPlan, LearnedMethod, Method, TaskShape
+from fsgc.methods.contract import Method, TaskShape
+from fsgc.methods.learned import BatchPlan, LearnedMethod
 from fsgc.methods.registry import method_entry
 from fsgc.random import generator
 from fsgc.training.callbacks import Curves, EpochLines, SeedEachEpoch

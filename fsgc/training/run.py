@@ -6,7 +6,7 @@ from pathlib import Path
 
 from fsgc.episodes.batches import Episodes
 from fsgc.files import remove
-from fsgc.methods.base import TaskShape
+from fsgc.methods.contract import TaskShape
 from fsgc.training.checkpoint import TrainedModel
 from fsgc.training.fit import fit
 from fsgc.training.settings import Experiment

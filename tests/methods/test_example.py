@@ -10,8 +10,8 @@ import torch
 from examples.cosine_prototypes import CosinePrototypes
 from fsgc.episodes.batches import Episodes
 from fsgc.evaluation.predict import predict_scores
-from fsgc.methods.base import TaskShape
-from fsgc.methods.prototypical import PrototypicalSettings
+from fsgc.methods.contract import TaskShape
+from fsgc.methods.prototypical.method import PrototypicalSettings
 from fsgc.methods.registry import METHODS, Entry
 from fsgc.training.fit import fit
 from fsgc.training.settings import Experiment, TrainSettings

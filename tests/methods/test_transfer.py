@@ -7,17 +7,18 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-import torch.nn.functional as F  # noqa: N812
+import torch.nn.functional as F
 
 from benchmarks.plain_classifier import PlainClassifier, copy_weights
 from benchmarks.transfer import plain_scores
 from fsgc.episodes.batches import EpisodeBatch, Episodes
 from fsgc.errors import SettingsError
-from fsgc.methods.base import BatchPlan, TaskShape
-from fsgc.methods.graph_batches import GraphSample
+from fsgc.methods.base_graphs import GraphSample
+from fsgc.methods.contract import TaskShape
+from fsgc.methods.learned import BatchPlan
 from fsgc.methods.registry import METHODS
 from fsgc.methods.transfer import Transfer, TransferSettings
-from fsgc.nn import GraphTensors
+from fsgc.nn.graph_tensors import GraphTensors
 from fsgc.training.fit import fit
 from fsgc.training.settings import Experiment, TrainSettings
 from tests.noise import with_novel_noise

@@ -7,7 +7,10 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from fsgc.nn import Embedder, EmbedderSettings, GraphBatch, GraphTensors, Groups
+from fsgc.nn.embedder import Embedder
+from fsgc.nn.graph_tensors import GraphBatch, GraphTensors
+from fsgc.nn.norms import Groups
+from fsgc.nn.settings import EmbedderSettings
 from tests.nn.oracle import features, mixed_store
 
 GRAPHS = torch.tensor([[0, 3, 5], [2, 1, 9], [4, 4, 8], [6, 10, 7]])  # episodes of 16 to 55 nodes, one graph twice

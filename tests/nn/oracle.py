@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from fsgc.data.graph_store import GraphStore
-from fsgc.nn.batch import GraphBatch, GraphTensors
+from fsgc.nn.graph_tensors import GraphBatch, GraphTensors
 
 NEVER, SMALL, ALWAYS = 0, 6, 1000
 """Values of `dense_up_to`: all graphs sparse, both paths in one batch, all dense."""

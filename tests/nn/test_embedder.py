@@ -14,7 +14,11 @@ from torch_geometric import nn as pyg
 from fsgc.data.features import FeatureTable
 from fsgc.data.graph_store import GraphStore
 from fsgc.errors import SettingsError
-from fsgc.nn import Embedder, EmbedderSettings, Film, GraphTensors, Groups
+from fsgc.nn.embedder import Embedder
+from fsgc.nn.film import Film
+from fsgc.nn.graph_tensors import GraphTensors
+from fsgc.nn.norms import Groups
+from fsgc.nn.settings import EmbedderSettings
 from tests.nn.oracle import ALWAYS, NEVER, SMALL, assert_close, both, features, mixed_store
 
 SETTINGS = EmbedderSettings(width=8)

@@ -8,7 +8,7 @@ from click.testing import CliRunner
 from fsgc.data.catalog import dataset
 from fsgc.data.splits import make_split
 from fsgc.errors import StoreError
-from fsgc.spectra.superclasses import SuperClasses
+from fsgc.methods.gsm.superclasses import SuperClasses
 from fsgc.workspace import Workspace
 from pipeline.superclasses import main
 from tests.graphs import random_store

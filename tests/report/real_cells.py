@@ -9,8 +9,9 @@ from fsgc.data.splits import make_split
 from fsgc.episodes.batches import Episodes
 from fsgc.episodes.store import EpisodeSettings, draw_episodes
 from fsgc.evaluation.results import evaluate
-from fsgc.methods.base import LearnedMethod, TaskShape
-from fsgc.methods.prototypical import PrototypicalSettings
+from fsgc.methods.contract import TaskShape
+from fsgc.methods.learned import LearnedMethod
+from fsgc.methods.prototypical.method import PrototypicalSettings
 from fsgc.tables.grid import CellKey
 from fsgc.training.checkpoint import TrainedModel
 from fsgc.training.fit import FitReport, make_method

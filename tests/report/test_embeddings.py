@@ -4,13 +4,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 from scipy.spatial.distance import cdist
 
 from fsgc.data.catalog import dataset
-from fsgc.episodes.batches import EpisodeBatch, Episodes
+from fsgc.episodes.batches import Episodes
 from fsgc.errors import SettingsError
-from fsgc.methods.prototypical import PrototypicalNetwork
+from fsgc.methods.contract import TaskShape
+from fsgc.methods.kernel.method import KernelMethod, SvcSettings
+from fsgc.methods.prototypical.method import PrototypicalNetwork
 from fsgc.report.cells import Cell, find_cells
 from fsgc.report.embeddings import Embedded, class_similarity_figure, embed_episodes, mean_class_distance, tsne_figure
 from fsgc.report.style import svg_bytes
@@ -47,12 +48,9 @@ def test_embeddings_are_those_that_the_scores_come_from(model: str, episodes: Ep
 def test_a_method_without_embeddings_has_none(
     episodes: Episodes, cells: dict[str, Cell], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    class Plain:
-        def predict(self, batch: EpisodeBatch) -> torch.Tensor:
-            return torch.zeros(len(batch.graphs), 8, 2)
-
     loaded = TrainedModel.load(cells["pn"].path / "model.pt", episodes)
-    object.__setattr__(loaded, "method", Plain())
+    kernel = KernelMethod(TaskShape.of(episodes), SvcSettings())
+    object.__setattr__(loaded, "method", kernel)
     monkeypatch.setattr(TrainedModel, "load", lambda *_: loaded)
     assert embed_episodes(cells["pn"], episodes, [0]) is None
 

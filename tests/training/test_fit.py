@@ -13,8 +13,8 @@ import torch
 
 from fsgc.episodes.batches import Episodes
 from fsgc.errors import SettingsError
-from fsgc.methods.base import LearnedMethod
-from fsgc.methods.prototypical import PrototypicalSettings
+from fsgc.methods.learned import LearnedMethod
+from fsgc.methods.prototypical.method import PrototypicalSettings
 from fsgc.training.callbacks import Curves, TrainingError
 from fsgc.training.fit import FitReport, fit
 from fsgc.training.settings import Experiment, TrainSettings
@@ -142,7 +142,7 @@ def test_early_stopping_and_selection_follow_the_monitor(tmp_path: Path, episode
 def test_a_loss_that_is_no_number_stops_with_the_step(
     tmp_path: Path, episodes: Episodes, monkeypatch: pytest.MonkeyPatch, step: int, message: str
 ) -> None:
-    from fsgc.methods.prototypical import PrototypicalNetwork
+    from fsgc.methods.prototypical.method import PrototypicalNetwork
 
     original = PrototypicalNetwork.loss
 

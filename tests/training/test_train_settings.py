@@ -7,7 +7,7 @@ import pytest
 
 from fsgc.data.catalog import load_catalog
 from fsgc.errors import SettingsError
-from fsgc.methods.prototypical import PrototypicalSettings
+from fsgc.methods.prototypical.method import PrototypicalSettings
 from fsgc.methods.registry import METHODS
 from fsgc.settings import load_params
 from fsgc.training.settings import Experiment, TrainSettings

@@ -1,1 +1,0 @@
-"""Graph kernels as inner products of sparse histograms, and their Gram matrices."""

@@ -1,0 +1,113 @@
+"""What a method is to the rest of fsgc; it needs neither a training framework nor a network."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from fsgc.episodes.batches import EpisodeBatch, Episodes
+
+
+@dataclass(frozen=True)
+class TaskShape:
+    """What decides the shapes of a method's weights.
+
+    Attributes:
+        num_features: width of the node features.
+        way: N, the classes of an episode.
+        base_classes: how many classes there are to train on.
+    """
+
+    num_features: int
+    way: int
+    base_classes: int
+
+    @classmethod
+    def of(cls, episodes: Episodes) -> TaskShape:
+        """The shape of stored episodes."""
+        return cls(episodes.num_features, episodes.way, len(episodes.split.base))
+
+
+@dataclass(frozen=True)
+class Scope:
+    """What a result varies with, beyond the dataset, the settings and the code.
+
+    Attributes:
+        shots: whether K changes it.
+        seed: whether the seed (of the split, the training episodes and the weights) changes it.
+    """
+
+    shots: bool
+    seed: bool
+
+
+@dataclass(frozen=True)
+class Preparation:
+    """What a method wants to have computed once for a dataset: a Gram matrix, super-classes, descriptors.
+
+    Attributes:
+        maker: `module:function`, loaded by the step `prepare` only. The function is called as
+            `maker(out, graphs, split, settings, **options)`, writes one store at the path `out` and returns a sentence.
+        section: the section of `params.yaml` with its settings.
+        settings_type: the class of these settings.
+        scope: what the store varies with.
+    """
+
+    maker: str
+    section: str
+    settings_type: type[Any]
+    scope: Scope
+
+
+class Method(ABC):
+    """Classifies the queries of episodes. Everything after training knows only this.
+
+    A method is made from the shape of its tasks and its settings, and is then given graphs by `attach`.
+
+    Attributes:
+        settings_type: the class of its hyperparameters.
+        section: the section of `params.yaml` that they are in.
+        preparation: what it needs once per dataset; None for most.
+        trained_for: what a trained model varies with.
+        transductive: whether a query's scores depend on the other queries of its episode.
+        has_prototypes: whether it classifies by the means of the supports' embeddings.
+        episodes_at_once: how many episodes `predict` should be given at a time.
+    """
+
+    settings_type: ClassVar[type[Any]]
+    section: ClassVar[str]
+    preparation: ClassVar[Preparation | None] = None
+    trained_for: ClassVar[Scope] = Scope(shots=True, seed=True)
+    transductive: bool = False
+    has_prototypes: bool = False
+    episodes_at_once: int = 64
+
+    @abstractmethod
+    def __init__(self, shape: TaskShape, settings: Any, **options: Any) -> None:
+        """Make the method for tasks of a shape; `options` are those of its line in the registry."""
+        super().__init__()
+
+    @classmethod
+    def prepare(cls, episodes: Episodes, params: Mapping[str, Any], **options: Any) -> None:  # noqa: ARG003
+        """Store what the method needs once of a dataset, where a stage of the pipeline has not done so."""
+        return
+
+    @abstractmethod
+    def attach(self, episodes: Episodes) -> None:
+        """Give the method the graphs that episodes refer to, and what was prepared for them."""
+
+    @abstractmethod
+    def predict(self, episodes: EpisodeBatch) -> Tensor:
+        """Scores of every query for every class of its episode, `[B, N·Q, N]`; the largest is the prediction.
+
+        Gradients are off; a method that adapts to an episode turns them on for itself.
+        """
+
+    def embed(self, episodes: EpisodeBatch) -> Tensor | None:  # noqa: ARG002
+        """The vectors by which the method tells graphs apart, `[B, N, K+Q, d]`; None if it has none."""
+        return None

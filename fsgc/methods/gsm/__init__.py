@@ -1,0 +1,1 @@
+"""GSM*: super-classes from graph spectra, attention over a super-graph."""

@@ -1,0 +1,239 @@
+"""GSM* (`gsm`): super-classes from graph spectra, and attention over a super-graph of graphs.
+
+Chauhan, Nathani, Kaul: Few-Shot Learning on Graphs via Super-Classes based on Graph Spectral Measures, ICLR 2020; the
+star marks its run in the episodes of Crisostomi et al. 2022.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from fsgc.episodes.batches import EpisodeBatch, Episodes, StoredBatches
+from fsgc.errors import SettingsError, StoreError
+from fsgc.methods.base_graphs import GraphBatches, GraphSample
+from fsgc.methods.contract import TaskShape
+from fsgc.methods.gsm.clustering import find_superclasses
+from fsgc.methods.gsm.fine_tuning import EPISODES_AT_ONCE, Masks, Tuner
+from fsgc.methods.gsm.levels import GINLevels
+from fsgc.methods.gsm.super_graph import SuperAttention, distances_within, nearest_links
+from fsgc.methods.gsm.superclass_settings import SuperClassSettings
+from fsgc.methods.gsm.superclasses import SuperClasses
+from fsgc.methods.learned import Batches, BatchPlan, LearnedMethod, Loss, accuracy
+from fsgc.nn.dropout import Dropout
+from fsgc.nn.heads import MLPHead, fresh_head
+from fsgc.nn.settings import check_choice, check_count, check_flag, check_fraction
+from fsgc.random import generator
+from fsgc.settings import from_mapping
+
+
+@dataclass(frozen=True)
+class GsmSettings:
+    """Hyperparameters; the numbers are those of GSM's released code.
+
+    That code sums where `pooling` is `mean`, normalises after attention, has no ReLU in its class head and drops half
+    of its super-class scores in training.
+
+    Attributes:
+        super_classes: clusters of base classes.
+        lr: learning rate of Adam in training.
+        weight_decay: of Adam in training.
+        batches_per_epoch: training steps of an epoch; their graphs are drawn anew for each.
+        width: of the GIN levels and the attention layers.
+        gin_layers: levels of the GIN, counting the input.
+        gin_mlp_layers: linear layers in each GIN convolution.
+        norm: inside and after the GIN convolutions: `batch` or `graph`.
+        pooling: read-out of a level: `mean` or `sum`.
+        neighbours: graphs that a graph is linked to in the super-graph, itself included.
+        heads: attention heads, averaged.
+        slope: of the leaky ReLU in attention.
+        normalise_attention: whether the outputs of the attention layers are divided by their L2 norm, as in the
+            released code of GSM.
+        head_width: hidden width of the class head.
+        dropout: share dropped of the attention and in the class head.
+        fine_tune_steps: steps on the supports of a test episode.
+        fine_tune_lr: learning rate of Adam there.
+        val_episodes: validation episodes of an epoch, each of which is fine-tuned; the first of those stored.
+    """
+
+    super_classes: int = 3
+    lr: float = 1e-3
+    weight_decay: float = 1e-7
+    batches_per_epoch: int = 10
+    width: int = 128
+    gin_layers: int = 5
+    gin_mlp_layers: int = 2
+    norm: str = "batch"
+    pooling: str = "mean"
+    neighbours: int = 2
+    heads: int = 2
+    slope: float = 0.1
+    normalise_attention: bool = False
+    head_width: int = 64
+    dropout: float = 0.5
+    fine_tune_steps: int = 200
+    fine_tune_lr: float = 1e-3
+    val_episodes: int = 100
+
+    def __post_init__(self) -> None:
+        counts = ("super_classes", "batches_per_epoch", "width", "gin_mlp_layers", "neighbours", "heads", "head_width")
+        for name in (*counts, "val_episodes"):
+            check_count(name, getattr(self, name))
+        check_count("gin_layers", self.gin_layers, least=2)
+        check_count("fine_tune_steps", self.fine_tune_steps, least=0)
+        check_choice("norm", self.norm, ("batch", "graph"))
+        check_choice("pooling", self.pooling, ("mean", "sum"))
+        check_flag("normalise_attention", self.normalise_attention)
+        check_fraction("dropout", self.dropout)
+        check_fraction("slope", self.slope)
+        for name in ("lr", "fine_tune_lr"):
+            if not getattr(self, name) > 0:
+                raise SettingsError(f"{name}: {getattr(self, name)} does not fit; it must be above 0")
+        if self.weight_decay < 0:
+            raise SettingsError(f"weight_decay: {self.weight_decay} does not fit; it must be at least 0")
+
+
+class GraphSpectralMeasures(LearnedMethod):
+    """Classify base graphs through a super-graph; at test adapt attention and a fresh head to the supports.
+
+    A GIN embeds graphs and predicts their super-class from all levels. Graphs of a batch (at test: of an episode,
+    supports and queries alike) are linked to their nearest neighbours by the last level within their super-class, and
+    the L2-normalised levels run through two layers of attention over these links.
+    """
+
+    settings_type = GsmSettings
+    section = "gsm"
+    trains_on = "graphs"
+    transductive = True
+    episodes_at_once = 500
+
+    def __init__(self, shape: TaskShape, settings: GsmSettings) -> None:
+        super().__init__()
+        if settings.super_classes > shape.base_classes:
+            raise SettingsError(
+                f"gsm.super_classes: {settings.super_classes} super-classes, but there are {shape.base_classes} base "
+                f"classes; use at most as many"
+            )
+        self.settings = settings
+        self.way = shape.way
+        convs, width = settings.gin_layers - 1, settings.width
+        self.gin = GINLevels(
+            shape.num_features, width, convs, settings.gin_mlp_layers, settings.norm, settings.pooling,
+            settings.super_classes,
+        )  # fmt: skip
+        self.attention = nn.ModuleList(
+            SuperAttention(in_width, width, settings.heads, settings.slope, settings.dropout)
+            for in_width in (convs * width, width)
+        )
+        self.head = MLPHead(width, settings.head_width, shape.base_classes)
+        self.dropout = Dropout(settings.dropout)
+        self._super_class: Tensor | None = None
+
+    @classmethod
+    def prepare(cls, episodes: Episodes, params: Mapping[str, Any], **_options: Any) -> None:
+        """Store the super-classes of the dataset, unless they are there."""
+        assert episodes.workspace is not None
+        path = episodes.workspace.superclasses(episodes.split.dataset, "gsm", episodes.split.seed)
+        settings = from_mapping("superclasses", SuperClassSettings, params.get("superclasses") or {})
+        if path.exists():
+            stored = SuperClasses.open(path)
+            if stored.attributes["order"] == settings.order and stored.is_of(episodes.graphs, episodes.split):
+                return
+        find_superclasses(episodes.graphs, episodes.split, settings.order).save(path)
+
+    def train_batches(self, episodes: Episodes, plan: BatchPlan, epoch: int) -> Batches:
+        """Batches of graphs of base classes, drawn for each batch from all that training may use."""
+        if self._super_class is None:
+            self._super_class = self._load_super_classes(episodes)
+        pool = np.concatenate([*episodes.split.pools(episodes.graphs.y, "train").values()])
+        draws = generator("gsm-batches", plan.seed, block=epoch).random((self.settings.batches_per_epoch, len(pool)))
+        size = min(plan.size, len(pool))
+        return GraphBatches(episodes, pool[draws.argsort(1)[:, :size].flatten()], size)
+
+    def val_batches(self, episodes: Episodes, plan: BatchPlan) -> Batches:  # noqa: ARG002
+        """The first of the stored validation episodes."""
+        return StoredBatches(episodes, "val", self.settings.val_episodes, per_epoch=self.settings.val_episodes)
+
+    def loss(self, batch: GraphSample) -> Loss:
+        """Cross-entropy of class and super-class; the links are within true super-classes."""
+        assert self._super_class is not None
+        super_class = self._super_class.to(batch.labels.device)[batch.labels]
+        levels = self.gin(self.graphs.batch(batch.graphs))
+        with torch.no_grad():
+            distance = distances_within(self.gin.last(levels.z), super_class)
+            links = nearest_links(distance.unsqueeze(0), self.settings.neighbours).squeeze(0)
+        x = F.normalize(levels.z, dim=1)
+        for layer in self.attention:
+            x = layer(x, links)
+            x = F.normalize(x, dim=1) if self.settings.normalise_attention else x
+        logits = self.head.out(self.dropout(F.relu(self.head.hidden(x))))
+        parts = {
+            "class_loss": F.cross_entropy(logits, batch.labels),
+            "super_class_loss": F.cross_entropy(levels.logits, super_class),
+        }
+        total = parts["class_loss"] + parts["super_class_loss"]
+        parts["super_class_accuracy"] = accuracy(levels.logits, super_class)
+        return Loss(total, accuracy(logits, batch.labels), parts)
+
+    def predict(self, episodes: EpisodeBatch) -> Tensor:
+        """Scores of the queries, `[B, N·Q, N]`, each episode after fine-tuning on its supports."""
+        return self._fine_tuned(episodes, Tuner.scores)[:, episodes.support[0].numel() :]
+
+    def embed(self, episodes: EpisodeBatch) -> Tensor:
+        """What the fine-tuned head of each episode is given of its graphs, `[B, N, K+Q, d]`."""
+        supports = episodes.support[0].numel()
+        parts = torch.split(self._fine_tuned(episodes, Tuner.embeddings), [supports, episodes.query[0].numel()], 1)
+        return torch.cat([part.reshape(len(part), self.way, -1, part.shape[2]) for part in parts], 2)
+
+    def _fine_tuned(self, episodes: EpisodeBatch, result: Callable[[Tuner, Tensor, Tensor, Tensor], Tensor]) -> Tensor:
+        """Fine-tune every episode and take a result of its tuner; rows are supports, then queries: `[B, M, …]`."""
+        supports = episodes.support.flatten(1)
+        graphs = torch.cat([supports, episodes.query.flatten(1)], 1)
+        distinct, place = torch.unique(graphs, return_inverse=True)
+        with torch.no_grad():
+            levels = self.gin.of_graphs(self.graphs, distinct)
+            distance = distances_within(self.gin.last(levels.z), levels.logits.argmax(1))
+            z = F.normalize(levels.z, dim=1)
+        labels = torch.arange(self.way, device=z.device).repeat_interleave(episodes.shots)
+        tuner = self._tuner(graphs.shape[1], supports.shape[1])
+        results = []
+        for part in place.split(EPISODES_AT_ONCE):
+            links = nearest_links(distance[part.unsqueeze(2), part.unsqueeze(1)], self.settings.neighbours)
+            results.append(result(tuner, z[part], links, labels))
+        return torch.cat(results)
+
+    def configure_optimizers(self) -> torch.optim.Optimizer:
+        """Adam."""
+        return torch.optim.Adam(self.parameters(), lr=self.settings.lr, weight_decay=self.settings.weight_decay)
+
+    def _tuner(self, graphs: int, supports: int) -> Tuner:
+        """Fresh head and dropout masks come from a stream of their own, the same at every call."""
+        settings = self.settings
+        draw = torch.Generator().manual_seed(int(generator("gsm-fine-tune").integers(2**63)))
+        head = fresh_head(settings.width, settings.head_width, self.way, draw)
+        shape = (settings.fine_tune_steps, settings.heads, graphs, supports, settings.head_width)
+        masks = Masks.draw(shape, settings.dropout, draw)
+        return Tuner(
+            layers=[layer for layer in self.attention if isinstance(layer, SuperAttention)],
+            head=type(head)(*(weight.to(self.device) for weight in head)),
+            steps=settings.fine_tune_steps,
+            lr=settings.fine_tune_lr,
+            normalise=settings.normalise_attention,
+            masks=None if masks is None else masks.to(self.device),
+        )
+
+    def _load_super_classes(self, episodes: Episodes) -> Tensor:
+        """The super-class of each base class in the order of the split, `[C]`."""
+        if episodes.workspace is None:
+            raise StoreError("gsm needs stored super-classes; open the episodes from a workspace")
+        path = episodes.workspace.superclasses(episodes.split.dataset, "gsm", episodes.split.seed)
+        store = SuperClasses.open(path)
+        store.check(path, episodes.graphs, episodes.split)
+        of_class = store.of_classes(self.settings.super_classes)
+        return torch.from_numpy(of_class[np.searchsorted(store.classes, episodes.split.base)])

@@ -1,0 +1,1 @@
+"""Graph kernels with a support vector machine per episode."""

@@ -1,0 +1,135 @@
+"""A method with weights: what the training loop asks of it."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Protocol
+
+import pytorch_lightning as pl
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from fsgc.episodes.batches import EpisodeBatch, Episodes, StoredBatches
+from fsgc.methods.contract import Method
+from fsgc.nn.graph_tensors import GraphTensors
+
+
+@dataclass(frozen=True)
+class Loss:
+    """What a training step minimises, and what it shows.
+
+    Attributes:
+        total: scalar.
+        accuracy: scalar, of the same forward pass.
+        parts: the terms of `total` by name, and what else the curves should show.
+    """
+
+    total: Tensor
+    accuracy: Tensor
+    parts: Mapping[str, Tensor] = field(default_factory=dict)
+
+
+def cross_entropy(scores: Tensor, episodes: EpisodeBatch) -> Tensor:
+    """Mean cross-entropy over all queries of all episodes, of scores `[B, N·Q, N]`."""
+    return F.cross_entropy(scores.flatten(0, 1), episodes.labels.flatten())
+
+
+def accuracy(scores: Tensor, labels: Tensor) -> Tensor:
+    """Share of rows of `[…, N]` whose highest score is that of their label `[…]`, a scalar."""
+    return (scores.detach().argmax(-1) == labels).float().mean()
+
+
+@dataclass(frozen=True)
+class BatchPlan:
+    """How training data is cut into batches.
+
+    Attributes:
+        size: episodes (or graphs) of a batch.
+        per_epoch: episodes of an epoch; 0: as many as are stored for one.
+        seed: of what is drawn in training.
+    """
+
+    size: int
+    per_epoch: int
+    seed: int
+
+
+class Batches(Protocol):
+    """The batches of an epoch, and how many they are; each has `graphs` and can be moved to a device."""
+
+    def __iter__(self) -> Iterator[Any]: ...
+
+    def __len__(self) -> int: ...
+
+
+class LearnedMethod(pl.LightningModule, Method):
+    """A method with weights: what training needs beyond `Method` is `loss` and an optimiser.
+
+    Attributes:
+        trains_on: `episodes`, the stored ones, or `graphs`, where `train_batches` draws its own batches.
+    """
+
+    trains_on: ClassVar[str] = "episodes"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._graphs: GraphTensors | None = None
+
+    def attach(self, episodes: Episodes) -> None:
+        """Give the method the graphs that episodes refer to; they are no part of its weights."""
+        self._graphs = GraphTensors(episodes.graphs, episodes.features)
+
+    @property
+    def graphs(self) -> GraphTensors:
+        """The graphs that episodes refer to."""
+        if self._graphs is None:
+            raise RuntimeError("attach the graphs first")
+        return self._graphs
+
+    def move(self, device: torch.device | str) -> None:
+        """Bring weights and graphs to a device."""
+        self.to(device)
+        self._graphs = self.graphs.to(torch.device(device))
+
+    def on_fit_start(self) -> None:
+        """Bring the graphs to where Lightning has put the weights."""
+        self.move(self.device)
+
+    @abstractmethod
+    def loss(self, batch: Any) -> Loss:
+        """The loss of a batch of training data."""
+
+    def train_batches(self, episodes: Episodes, plan: BatchPlan, epoch: int) -> Batches:
+        """The training data of an epoch: stored episodes, unless a method trains on something else."""
+        return StoredBatches(episodes, "train", plan.size, epoch, plan.per_epoch)
+
+    def val_batches(self, episodes: Episodes, plan: BatchPlan) -> Batches:
+        """The validation data: stored episodes, unless a method has another criterion."""
+        return StoredBatches(episodes, "val", plan.size)
+
+    def validate(self, batch: Any) -> tuple[Tensor, Tensor]:
+        """Loss (the cross-entropy alone) and accuracy of a batch of validation data."""
+        scores = self.predict(batch)
+        return cross_entropy(scores, batch), accuracy(scores, batch.labels)
+
+    def training_step(self, batch: Any, _index: int) -> Tensor:
+        """One step; Lightning does the rest."""
+        loss = self.loss(batch)
+        shown = {"loss": loss.total.detach(), "accuracy": loss.accuracy}
+        self.log_dict(shown, prog_bar=True, on_step=True, on_epoch=False, batch_size=1)
+        # Averages over the epoch are kept by the `Curves` callback, from what this returns.
+        self.step_values = {**shown, **{name: part.detach() for name, part in loss.parts.items()}}
+        return loss.total
+
+    def validation_step(self, batch: Any, _index: int) -> None:
+        """Log what validation looks at."""
+        loss, right = self.validate(batch)
+        values = {"val_loss": loss, "val_accuracy": right}
+        self.log_dict(values, prog_bar=True, on_step=False, on_epoch=True, batch_size=len(batch.graphs))
+
+    def transfer_batch_to_device(self, batch: Any, device: torch.device, _dataloader_idx: int) -> Any:
+        """Move the indices of a batch."""
+        return batch.to(device)

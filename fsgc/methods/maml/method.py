@@ -1,0 +1,185 @@
+"""MAML (`maml`): weights from which a few gradient steps on the supports lead to a good classifier of the queries.
+
+Finn, Abbeel, Levine, Model-Agnostic Meta-Learning for Fast Adaptation of Deep Networks, ICML 2017, algorithm 2, with
+the embedder of the prototypical network and a two-layer head. All episodes of a chunk take their steps side by side.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from fsgc.episodes.batches import EpisodeBatch, Episodes
+from fsgc.errors import SettingsError
+from fsgc.methods.contract import TaskShape
+from fsgc.methods.learned import LearnedMethod, Loss, accuracy
+from fsgc.methods.maml.accumulate import accumulated
+from fsgc.methods.maml.side_by_side import EpisodeGraphs
+from fsgc.methods.maml.stacked_embedder import StackedEmbedder, can_be_stacked
+from fsgc.nn.embedder import Embedder
+from fsgc.nn.graph_tensors import GraphBatch
+from fsgc.nn.heads import HEAD_NAMES, HeadWeights, MLPHead, apply_heads
+from fsgc.nn.norms import Groups
+from fsgc.nn.settings import EmbedderSettings, check_count, check_flag
+
+SUPPORT_NODES_AT_ONCE = 4096
+"""About how many support nodes the episodes of a chunk have; bounds memory, and larger chunks were not faster."""
+
+
+@dataclass(frozen=True)
+class MamlSettings(EmbedderSettings):
+    """Hyperparameters; those of the embedder are explained in `EmbedderSettings`.
+
+    Attributes:
+        lr: learning rate of Adam in the outer loop.
+        inner_lr: learning rate of gradient descent on the supports.
+        inner_steps: its steps in training.
+        test_steps: its steps in validation and test.
+        first_order: whether the outer gradient takes the inner ones for constants (FOMAML).
+    """
+
+    lr: float = 1e-3
+    inner_lr: float = 1e-2
+    inner_steps: int = 5
+    test_steps: int = 5
+    first_order: bool = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in ("lr", "inner_lr"):
+            if not getattr(self, name) > 0:
+                raise SettingsError(f"{name}: {getattr(self, name)} does not fit; it must be above 0")
+        check_count("inner_steps", self.inner_steps)
+        check_count("test_steps", self.test_steps)
+        check_flag("first_order", self.first_order)
+        if self.conv == "gat":
+            raise SettingsError("conv: 'gat' does not fit; maml runs with gin or gcn")
+        if self.norm == "batch":
+            raise SettingsError("norm: 'batch' does not fit; maml keeps no running statistics")
+
+
+class MamlNetwork(nn.Module):
+    """Embedder and head: the graphs of an episode to logits `[g, N]` for its positions 0 to N-1."""
+
+    def __init__(self, shape: TaskShape, settings: MamlSettings) -> None:
+        super().__init__()
+        self.embedder = Embedder(shape.num_features, settings)
+        self.head = MLPHead(settings.width, settings.width, shape.way)
+
+    def forward(self, batch: GraphBatch, groups: Groups | None = None) -> Tensor:
+        """Logits."""
+        logits: Tensor = self.head(self.embedder(batch, None, groups))
+        return logits
+
+
+Weights = Mapping[str, Tensor]
+"""The weights of a network by name, each with a leading dimension `B`: one network per episode."""
+Network = Callable[[Weights], Tensor]
+"""Weights to the logits `[B, g, N]` of certain graphs of the episodes."""
+
+
+def adapt(network: Network, weights: Weights, labels: Tensor, steps: int, lr: float, second_order: bool) -> Weights:
+    """Take `steps` steps of gradient descent on each episode's supports.
+
+    Args:
+        network: the logits of the supports, `[B, S, N]`, as a function of the weights.
+        weights: where the episodes start.
+        labels: int64 `[S]`, the same in every episode.
+        steps: how many steps.
+        lr: their size.
+        second_order: whether the result can be differentiated through the steps; else their gradients are constants.
+    """
+    for _ in range(steps):
+        logits = network(weights)
+        # The sum over episodes of means over supports: each network sees the loss of its own episode only.
+        loss = F.cross_entropy(logits.flatten(0, 1), labels.repeat(len(logits)), reduction="sum") / len(labels)
+        grads = torch.autograd.grad(loss, list(weights.values()), create_graph=second_order)
+        weights = {name: weight - lr * grad for (name, weight), grad in zip(weights.items(), grads, strict=True)}
+    return weights
+
+
+class Maml(LearnedMethod):
+    """Adapt all weights to the supports, classify the queries with them.
+
+    Args:
+        shape: of the tasks.
+        settings: hyperparameters.
+    """
+
+    settings_type = MamlSettings
+    section = "maml"
+
+    def __init__(self, shape: TaskShape, settings: MamlSettings) -> None:
+        super().__init__()
+        self.settings = settings
+        self.network = MamlNetwork(shape, settings)
+        self.transductive = settings.norm == "episode"
+        self._nodes = torch.zeros(0, dtype=torch.int64)
+
+    def attach(self, episodes: Episodes) -> None:
+        """Also keep how many nodes a graph has, by which episodes are put into chunks."""
+        super().attach(episodes)
+        self._nodes = torch.from_numpy(episodes.graphs.num_nodes).long()
+
+    def predict(self, episodes: EpisodeBatch) -> Tensor:
+        """Logits of every query after adaptation, `[B, N·Q, N]`; nothing in it is random."""
+        chunks = self._chunks(episodes)
+        scores = torch.cat([self._predict(EpisodeBatch(episodes.graphs[chunk], episodes.shots)) for chunk in chunks])
+        return scores[torch.cat(chunks).argsort()]
+
+    def loss(self, batch: EpisodeBatch) -> Loss:
+        """Mean cross-entropy of all queries after adaptation."""
+        start = dict(self.network.named_parameters())
+        right: list[Tensor] = []
+
+        def parts() -> Iterator[Tensor]:
+            for chunk in self._chunks(batch):
+                episodes = EpisodeBatch(batch.graphs[chunk], batch.shots)
+                scores = self._query_scores(episodes, start, self.settings.inner_steps, not self.settings.first_order)
+                share = len(chunk) / len(batch.graphs)
+                right.append(share * accuracy(scores, episodes.labels))
+                yield share * F.cross_entropy(scores.flatten(0, 1), episodes.labels.flatten())
+
+        total = accumulated(parts(), list(start.values()))
+        return Loss(total, torch.stack(right).sum(), {"cross_entropy": total})
+
+    def configure_optimizers(self) -> torch.optim.Optimizer:
+        """Adam, for the outer loop."""
+        return torch.optim.Adam(self.parameters(), lr=self.settings.lr)
+
+    def _predict(self, episodes: EpisodeBatch) -> Tensor:
+        start = {name: weight.detach().requires_grad_() for name, weight in self.network.named_parameters()}
+        with torch.enable_grad():
+            return self._query_scores(episodes, start, self.settings.test_steps, second_order=False).detach()
+
+    def _query_scores(self, episodes: EpisodeBatch, start: Weights, steps: int, second_order: bool) -> Tensor:
+        """Adapt from `start` and score the queries, `[B, N·Q, N]`."""
+        count, way, _ = episodes.graphs.shape
+        weights = {name: weight.expand(count, *weight.shape) for name, weight in start.items()}
+        labels = torch.arange(way, device=episodes.graphs.device).repeat_interleave(episodes.shots)
+        supports, queries = self._network_on(episodes.support), self._network_on(episodes.query)
+        return queries(adapt(supports, weights, labels, steps, self.settings.inner_lr, second_order))
+
+    def _network_on(self, graphs: Tensor) -> Network:
+        """The network on the graphs of each episode, `[B, N, M]`."""
+        laid_out = EpisodeGraphs.make(self.graphs, graphs)
+        if not can_be_stacked(self.settings, self.graphs, self.training):
+            return lambda weights: laid_out.run(self.network, weights)
+        embed = StackedEmbedder(laid_out, self.settings)
+
+        def network(weights: Weights) -> Tensor:
+            head = HeadWeights(*(weights[f"head.{name}"] for name in HEAD_NAMES))
+            inner = {name.removeprefix("embedder."): weight for name, weight in weights.items()}
+            return apply_heads(head, embed(inner))
+
+        return network
+
+    def _chunks(self, episodes: EpisodeBatch) -> list[Tensor]:
+        """Cut a batch, int64 positions in it; episodes of similar size come together, so that little is filled up."""
+        nodes = self._nodes[episodes.support.cpu()].sum((1, 2))
+        at_once = max(1, round(SUPPORT_NODES_AT_ONCE / float(nodes.double().mean())))
+        return list(torch.split(nodes.argsort(stable=True), at_once))

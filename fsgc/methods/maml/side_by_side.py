@@ -1,0 +1,148 @@
+"""One network with weights of its own for every episode, run on the graphs of all episodes at once.
+
+`torch.func.vmap` turns a module for one batch of graphs into one for `B` of them, each with weights of its own: linear
+layers become batched matrix products over `[B, n, d]`. That needs the same number of rows in every episode, so each is
+filled up with nodes without neighbours, which form a graph of their own at its end. Sums over neighbours and over the
+nodes of graphs involve no weights; they leave `vmap` and run once over the rows of all episodes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from fsgc.nn.adjacency import Adjacency
+from fsgc.nn.graph_tensors import GraphBatch, GraphTensors
+from fsgc.nn.inputs import NodeFeatures
+from fsgc.nn.norms import Groups
+from fsgc.nn.segments import Segments
+
+RowMap = Callable[[Tensor], Tensor]
+
+
+@dataclass(frozen=True, eq=False)
+class EpisodeGraphs:
+    """`M` graphs of each of `B` episodes, every episode filled up to `n` nodes.
+
+    Attributes:
+        features: of the `B·n` nodes, each tensor with the leading dimensions `[B, n]` but for a table of distinct rows.
+        segments: the `B·(M+1)` graphs among those nodes; the last of each episode is its filling.
+        adjacency: the edges among those nodes.
+        episodes: `B`.
+    """
+
+    features: NodeFeatures
+    segments: Segments
+    adjacency: Adjacency
+    episodes: int
+
+    @classmethod
+    def make(cls, tensors: GraphTensors, graphs: Tensor) -> EpisodeGraphs:
+        """Lay out the graphs of episodes, int64 `[B, …]`."""
+        count = len(graphs)
+        batch = tensors.batch(graphs)
+        sizes = batch.num_nodes.view(count, -1)
+        nodes = sizes.sum(1)
+        width = int(nodes.max())
+        filled = torch.cat([sizes, (width - nodes).unsqueeze(1)], 1)
+        segments = Segments.from_sizes(filled.flatten(), count * width)
+        episode = batch.graph_id // sizes.shape[1]
+        # Where each node of the compact batch comes to be: behind the filling of the episodes before its own.
+        slot = torch.arange(len(episode), device=episode.device) + F.pad((width - nodes).cumsum(0), (1, 0))[episode]
+
+        def spread(rows: Tensor | None) -> Tensor | None:
+            if rows is None:
+                return None
+            empty = rows.new_zeros(count * width, *rows.shape[1:])
+            return empty.index_copy(0, slot, rows).view(count, width, *rows.shape[1:])
+
+        source = slot.index_select(0, batch.adjacency.source)
+        degree = batch.adjacency.degree.new_zeros(count * width).index_copy(0, slot, batch.adjacency.degree)
+        pointer = F.pad(degree.cumsum(0), (1, 0))
+        known = batch.features
+        table = spread(known.table) if known.code is None else known.table
+        assert table is not None
+        features = NodeFeatures(table, spread(known.code), spread(known.neighbour_sum))
+        return cls(features, segments, Adjacency(source, pointer, source, pointer, None), count)
+
+    def run(self, module: nn.Module, weights: Mapping[str, Tensor]) -> Tensor:
+        """Apply a module that maps a `GraphBatch` and `Groups` to a row per graph, with weights `[B, …]`: `[B, M, …]`.
+
+        Dropout draws one mask for all episodes. Of the convolutions GIN and GCN can be run, not GAT, whose edges have
+        weights.
+        """
+        count, all_segments = self.episodes, self.segments
+        source, pointer = self.adjacency.source, self.adjacency.pointer
+        sizes = self.segments.sizes.view(count, -1)
+        graphs = sizes.shape[1] - 1
+        # For norms across graphs: the graphs of an episode are one group, its filling is another.
+        group = Groups((torch.arange(graphs + 1, device=sizes.device) == graphs).long(), 2)
+        features = {"table": self.features.table, "code": self.features.code, "sums": self.features.neighbour_sum}
+        mapped = {name: part for name, part in features.items() if part is not None}
+        dims = {name: None if name == "table" and "code" in mapped else 0 for name in mapped}
+
+        def one(weights: dict[str, Tensor], parts: dict[str, Tensor], sizes: Tensor, degree: Tensor) -> Tensor:
+            rows = NodeFeatures(parts["table"], parts.get("code"), parts.get("sums"))
+            segments = _SegmentsOfOne(all_segments.pointer, all_segments.index, sizes, all_segments)
+            edges = _EdgesOfOne(source, pointer, source, pointer, None, self.adjacency, degree)
+            result: Tensor = torch.func.functional_call(module, weights, (GraphBatch(rows, segments, edges), group))
+            return result[:graphs]
+
+        degree = self.adjacency.degree.view(count, -1)
+        result: Tensor = torch.func.vmap(one, (0, dims, 0, 0), randomness="same")(dict(weights), mapped, sizes, degree)
+        return result
+
+
+@dataclass(frozen=True, eq=False)
+class _SegmentsOfOne(Segments):
+    """The segments of one episode, whose operations run over those of all."""
+
+    of_all: Segments
+
+    def sum(self, rows: Tensor) -> Tensor:
+        return _over_all(rows, self.of_all.sum)
+
+    def spread(self, values: Tensor) -> Tensor:
+        return _over_all(values, self.of_all.spread)
+
+
+@dataclass(frozen=True, eq=False)
+class _EdgesOfOne(Adjacency):
+    """The edges of one episode, whose sums over neighbours run over those of all."""
+
+    of_all: Adjacency
+    own_degree: Tensor
+
+    @property
+    def degree(self) -> Tensor:
+        return self.own_degree
+
+    def neighbour_sum(self, x: Tensor) -> Tensor:
+        return _over_all(x, self.of_all.neighbour_sum)
+
+
+def _over_all(rows: Tensor, of_all: RowMap) -> Tensor:
+    result: Tensor = _OverAll.apply(rows, of_all)  # type: ignore[no-untyped-call]
+    return result
+
+
+class _OverAll(torch.autograd.Function):
+    """A map over the rows of all episodes, called from inside `vmap` with those of one."""
+
+    @staticmethod
+    def forward(rows: Tensor, of_all: RowMap) -> Tensor:
+        raise NotImplementedError("only inside vmap, which calls the rule below instead")
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Tensor, RowMap], output: Tensor) -> None:
+        pass
+
+    @staticmethod
+    def vmap(info: Any, in_dims: tuple[int, None], rows: Tensor, of_all: RowMap) -> tuple[Tensor, int]:
+        flat = rows.movedim(in_dims[0], 0).flatten(0, 1)
+        return of_all(flat).view(info.batch_size, -1, flat.shape[1]), 0

@@ -1,0 +1,1 @@
+"""Prototypical networks, task-adaptive embedding, latent mixup."""

@@ -1,0 +1,174 @@
+"""Prototypical networks for graphs (`pn`), with task-adaptive embedding (`tae`) and latent mixup (`mu`).
+
+Crisostomi et al., Metric Based Few-Shot Graph Classification, LoG 2022, section 3; Snell et al., 2017.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor, nn
+
+from fsgc.episodes.batches import EpisodeBatch
+from fsgc.errors import SettingsError
+from fsgc.methods.contract import TaskShape
+from fsgc.methods.learned import LearnedMethod, Loss, accuracy, cross_entropy
+from fsgc.methods.prototypical.conditioner import TaskConditioner
+from fsgc.methods.prototypical.folded_film import embed_conditioned
+from fsgc.methods.prototypical.mixup import LatentMixup
+from fsgc.nn.embedder import Embedder
+from fsgc.nn.in_chunks import embed_graphs
+from fsgc.nn.norms import Groups
+from fsgc.nn.settings import EmbedderSettings
+
+
+@dataclass(frozen=True)
+class PrototypicalSettings(EmbedderSettings):
+    """Hyperparameters; the defaults are the paper's for COIL-DEL.
+
+    Attributes:
+        lr: learning rate of Adam.
+        scale: start of the learnable temperature α.
+        gamma0: start of the scalars that TAE's scales are multiplied with.
+        beta0: start of the scalars that TAE's shifts are multiplied with.
+        lambda_reg: weight of ‖γ0‖₂ + ‖β0‖₂.
+        lambda_mixup: weight of the mixup penalty.
+        square_lambda_reg: whether `lambda_reg` enters squared, as in the authors' code, which applies it twice.
+        mixup_source: `support` (the paper: a random one of each class) or `query` (the authors' code: the first).
+        mixup_mask: `bernoulli` (the paper) or `blocks` (the authors' code).
+        mixup_ratio: `mask`, the share of features taken from the first (the paper), or `uniform` (the authors' code).
+        mixup_loss: `squared` (the paper) or `cross_entropy` (the authors' code).
+    """
+
+    lr: float = 1e-4
+    scale: float = 7.5
+    gamma0: float = 0.0
+    beta0: float = 1.0
+    lambda_reg: float = 0.1
+    lambda_mixup: float = 0.1
+    square_lambda_reg: bool = False
+    mixup_source: str = "support"
+    mixup_mask: str = "bernoulli"
+    mixup_ratio: str = "mask"
+    mixup_loss: str = "squared"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.lr > 0:
+            raise SettingsError(f"lr: {self.lr} does not fit; it must be above 0")
+        if not self.scale > 0:
+            raise SettingsError(f"scale: {self.scale} does not fit; it must be above 0")
+        for name in ("lambda_reg", "lambda_mixup"):
+            if getattr(self, name) < 0:
+                raise SettingsError(f"{name}: {getattr(self, name)} does not fit; it must be at least 0")
+        LatentMixup.check(self.mixup_source, self.mixup_mask, self.mixup_ratio, self.mixup_loss)
+
+
+class PrototypicalNetwork(LearnedMethod):
+    """Embed, average the supports of a class, score queries by distance.
+
+    Args:
+        shape: of the tasks; the width of the node features matters.
+        settings: hyperparameters.
+        task_adaptive: whether embeddings are conditioned on the episode (TAE).
+        mixup: whether mixtures of embeddings regularise training (MU).
+        pooling: in place of that of the settings.
+    """
+
+    settings_type = PrototypicalSettings
+    section = "prototypical"
+    has_prototypes = True
+
+    def __init__(
+        self,
+        shape: TaskShape,
+        settings: PrototypicalSettings,
+        task_adaptive: bool = False,
+        mixup: bool = False,
+        pooling: str | None = None,
+    ) -> None:
+        super().__init__()
+        settings = settings if pooling is None else replace(settings, pooling=pooling)
+        self.settings = settings
+        self.embedder = Embedder(shape.num_features, settings)
+        self.scale = nn.Parameter(torch.tensor(float(settings.scale)))
+        self.conditioner = (
+            TaskConditioner(settings.width, self.embedder.film_layers, settings.gamma0, settings.beta0)
+            if task_adaptive
+            else None
+        )
+        self.mixup = (
+            LatentMixup(settings.mixup_source, settings.mixup_mask, settings.mixup_ratio, settings.mixup_loss)
+            if mixup
+            else None
+        )
+        self.transductive = settings.norm == "episode"
+        # Without anything that depends on the episode each distinct graph is embedded once, however many episodes.
+        self.embeds_once = not task_adaptive and not self.transductive
+        # TAE shares between copies of a graph what comes before the first FiLM: the more copies, the more is shared.
+        self.episodes_at_once = 64 if self.transductive else 1000 if task_adaptive else 5000
+
+    def predict(self, episodes: EpisodeBatch) -> Tensor:
+        """Scores −α‖q − p‖² of every query, `[B, N·Q, N]`."""
+        return self._scores(self.embed(episodes), episodes.shots)
+
+    def loss(self, batch: EpisodeBatch) -> Loss:
+        """Cross-entropy over all queries, and the penalties of TAE and MU."""
+        z = self.embed(batch)
+        scores = self._scores(z, batch.shots)
+        parts = {"cross_entropy": cross_entropy(scores, batch)}
+        if self.conditioner is not None:
+            weight = self.settings.lambda_reg ** (2 if self.settings.square_lambda_reg else 1)
+            parts["regulariser"] = weight * self.conditioner.penalty()
+        if self.mixup is not None:
+            prototypes = z[:, :, : batch.shots].mean(2)
+            penalty = self.mixup.penalty(z, batch.shots, lambda x: self.similarity(x, prototypes))
+            parts["mixup"] = self.settings.lambda_mixup * penalty
+        return Loss(torch.stack(list(parts.values())).sum(), accuracy(scores, batch.labels), parts)
+
+    def embed(self, episodes: EpisodeBatch) -> Tensor:
+        """Embeddings of all graphs of the episodes, `[B, N, K+Q, d]`."""
+        if self.embeds_once:
+            return self._embed_once(episodes.graphs)
+        if self.conditioner is None:
+            return self._embed_by_episode(episodes.graphs, episodes.shots)
+        supports = episodes.support
+        plain = self._embed_by_episode(supports, episodes.shots) if self.transductive else self._embed_once(supports)
+        task = plain.mean((1, 2))  # the mean of the N prototypes, [B, d]
+        gamma, beta = self.conditioner(task)
+        groups = self._groups(episodes.graphs, episodes.shots)
+        z = embed_conditioned(self.embedder, self.graphs, episodes.graphs.flatten(1), gamma, beta, groups)
+        return z.view(*episodes.graphs.shape, -1)
+
+    def similarity(self, x: Tensor, prototypes: Tensor) -> Tensor:
+        """−α‖x − p‖² of embeddings `[B, M, d]` and prototypes `[B, N, d]`: `[B, M, N]`."""
+        products = torch.baddbmm(prototypes.square().sum(-1).unsqueeze(1), x, prototypes.mT, alpha=-2)
+        return -self.scale * (products + x.square().sum(-1, keepdim=True))
+
+    def configure_optimizers(self) -> torch.optim.Optimizer:
+        """Adam."""
+        return torch.optim.Adam(self.parameters(), lr=self.settings.lr)
+
+    def _scores(self, z: Tensor, shots: int) -> Tensor:
+        prototypes = z[:, :, :shots].mean(2)  # [B, N, d]
+        return self.similarity(z[:, :, shots:].flatten(1, 2), prototypes)
+
+    def _embed_once(self, graphs: Tensor) -> Tensor:
+        """Embed each distinct graph once and hand it to every place it occurs at; `graphs` is `[B, N, M]`."""
+        distinct, place = torch.unique(graphs, return_inverse=True)
+        return embed_graphs(self.embedder, self.graphs, distinct)[place]
+
+    def _embed_by_episode(self, graphs: Tensor, shots: int) -> Tensor:
+        """Embed every occurrence of a graph by itself, normalised with its episode; `graphs` is `[B, N, M]`."""
+        z = embed_graphs(self.embedder, self.graphs, graphs, groups=self._groups(graphs, shots))
+        return z.view(*graphs.shape, -1)
+
+    def _groups(self, graphs: Tensor, shots: int) -> Groups | None:
+        """Which graphs `norm: episode` takes together: the supports of an episode, and its queries."""
+        if not self.transductive:
+            return None
+        episodes, way, per_class = graphs.shape
+        episode = torch.arange(episodes, device=graphs.device).repeat_interleave(way * per_class)
+        is_query = (torch.arange(per_class, device=graphs.device) >= shots).long().repeat(episodes * way)
+        return Groups(2 * episode + is_query, 2 * episodes)
