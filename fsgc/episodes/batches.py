@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 from torch import Tensor
-from torch_geometric.data import Batch
 
 from fsgc.data.features import FeatureTable, node_features
 from fsgc.data.graph_store import GraphStore
 from fsgc.data.splits import Part, Split
 from fsgc.episodes.store import EpisodeStore
 from fsgc.errors import SettingsError, StoreError
-from fsgc.workspace import Workspace
+
+if TYPE_CHECKING:
+    from torch_geometric.data import Batch
 
 
 @dataclass(frozen=True)
@@ -62,24 +66,24 @@ class Episodes:
         split: which classes and graphs serve what.
         store: the episodes as graph indices.
         feature_names: what `features` are made of.
-        workspace: where they are stored, and with them what methods prepare once for a dataset.
+        prepared: the store that the method wanted to have prepared for these graphs; None if it wanted none.
     """
 
     graphs: GraphStore
     split: Split
     store: EpisodeStore
     feature_names: tuple[str, ...]
-    workspace: Workspace | None = None
+    prepared: Path | None = None
 
     @classmethod
-    def open(cls, workspace: Workspace, dataset: str, shots: int, seed: int, features: Sequence[str]) -> Episodes:
+    def open(
+        cls, graphs: Path, split: Path, store: Path, features: Sequence[str], prepared: Path | None = None
+    ) -> Episodes:
         """Open what is stored of a dataset; episodes drawn from other graphs than the stored ones are refused."""
-        path = workspace.episodes(dataset, shots, seed)
-        graphs, split = GraphStore.load(workspace.graphs(dataset)), Split.load(workspace.split(dataset, seed))
-        store = EpisodeStore.open(path)
-        if store.attributes["graphs"] != graphs.fingerprint():
-            raise StoreError(f"{path} was drawn from other graphs than those stored now; delete it to draw it again")
-        return cls(graphs, split, store, tuple(features), workspace)
+        stored, episodes = GraphStore.load(graphs), EpisodeStore.open(store)
+        if episodes.attributes["graphs"] != stored.fingerprint():
+            raise StoreError(f"{store} was drawn from other graphs than those stored now; delete it to draw it again")
+        return cls(stored, Split.load(split), episodes, tuple(features), prepared)
 
     @property
     def way(self) -> int:
@@ -100,6 +104,15 @@ class Episodes:
     def num_features(self) -> int:
         """The width of the node features."""
         return int(self.features.table.shape[1])
+
+    def identity(self) -> str:
+        """A SHA-256 over what the episodes are: their graphs, split, counts, seeds and features."""
+        what = {
+            "episodes": dict(self.store.attributes),
+            "held_out": self.split.held_out.tolist(),
+            "features": self.feature_names,
+        }
+        return hashlib.sha256(json.dumps(what, sort_keys=True, default=str).encode()).hexdigest()
 
     def test_fingerprint(self) -> str:
         """A SHA-256 over the test episodes and their graphs: equal where results can be compared in pairs."""

@@ -16,38 +16,13 @@ import zarr
 from fsgc.data.graph_store import GraphStore
 from fsgc.data.splits import PARTS, Part, Split
 from fsgc.episodes.sampling import sample_episodes
+from fsgc.episodes.settings import EpisodeSettings
 from fsgc.errors import SettingsError, StoreError
 from fsgc.zarr_io import open_group, write_arrays
 
 KIND = "fsgc.episodes"
 VERSION = 1
 Indices = npt.NDArray[np.int32]
-
-
-@dataclass(frozen=True)
-class EpisodeSettings:
-    """How many episodes of what shape; the defaults are the paper's.
-
-    Attributes:
-        queries: Q; lowered for a part of the split whose smallest class has fewer than K + Q graphs.
-        train_epochs: epochs of training episodes to store, each new.
-        train_per_epoch: training episodes of an epoch.
-        val: validation episodes.
-        test: test episodes.
-        test_seed: what the test episodes are drawn with, whatever the training seed.
-    """
-
-    queries: int = 15
-    train_epochs: int = 40
-    train_per_epoch: int = 2000
-    val: int = 500
-    test: int = 5000
-    test_seed: int = 0
-
-    def __post_init__(self) -> None:
-        for name in ("queries", "train_epochs", "train_per_epoch", "val", "test"):
-            if getattr(self, name) < 1:
-                raise SettingsError(f"episodes.{name}: {getattr(self, name)} is not a positive number")
 
 
 class FewerQueriesWarning(UserWarning):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pytorch_lightning as pl
 import torch
@@ -13,8 +13,10 @@ from scmrepo.exceptions import SCMError
 from torch import Tensor
 
 from fsgc.errors import FsgcError
-from fsgc.methods.learned import LearnedMethod
 from fsgc.random import generator
+
+if TYPE_CHECKING:
+    from fsgc.methods.learned import LearnedMethod
 
 
 class TrainingError(FsgcError):
@@ -77,16 +79,16 @@ class Curves(pl.Callback):
     def on_train_batch_end(
         self, _trainer: pl.Trainer, module: pl.LightningModule, _outputs: Any, batch: Any, _batch_idx: int
     ) -> None:
-        """Note the figures of the step, without waiting for the device."""
-        assert isinstance(module, LearnedMethod)
-        self._steps.append(module.step_values)
+        """Note the values of the step, without waiting for the device."""
+        method = cast("LearnedMethod", module)
+        self._steps.append(method.step_values)
         self._count += len(batch.graphs)
         rate = self._count / (time.perf_counter() - self._start)
-        module.log(f"{module.trains_on}/s", round(rate), prog_bar=True, batch_size=1)
+        method.log(f"{method.trains_on}/s", round(rate), prog_bar=True, batch_size=1)
 
     def on_train_epoch_end(self, trainer: pl.Trainer, module: pl.LightningModule) -> None:
         """Average the steps, check them, add a row."""
-        assert isinstance(module, LearnedMethod)
+        method = cast("LearnedMethod", module)
         columns = {name: torch.stack([step[name] for step in self._steps]).cpu() for name in self._steps[0]}
         bad = torch.nonzero(~torch.isfinite(columns["loss"]))
         if len(bad):
@@ -100,7 +102,7 @@ class Curves(pl.Callback):
         row = {name: float(values.double().mean()) for name, values in columns.items()}
         row |= {name: float(trainer.callback_metrics[name]) for name in ("val_loss", "val_accuracy")}
         row["seconds"] = time.perf_counter() - self._start
-        row[f"{module.trains_on}_per_second"] = self._count / row["seconds"]
+        row[f"{method.trains_on}_per_second"] = self._count / row["seconds"]
         self.rows.append(row)
         self._write(row)
 
@@ -124,11 +126,11 @@ class EpochLines(pl.Callback):
 
     def on_train_epoch_end(self, trainer: pl.Trainer, module: pl.LightningModule) -> None:
         """Print the epoch's row."""
-        assert isinstance(module, LearnedMethod)
+        method = cast("LearnedMethod", module)
         row = self.curves.rows[-1]
         print(
             f"epoch {trainer.current_epoch + 1}/{trainer.max_epochs}: loss {row['loss']:.4f}, "
             f"accuracy {row['accuracy']:.4f}, val_loss {row['val_loss']:.4f}, val_accuracy {row['val_accuracy']:.4f}, "
-            f"{row[f'{module.trains_on}_per_second']:.0f} {module.trains_on}/s",
+            f"{row[f'{method.trains_on}_per_second']:.0f} {method.trains_on}/s",
             flush=True,
         )

@@ -15,11 +15,11 @@ from fsgc.episodes.batches import EpisodeBatch, Episodes
 from fsgc.errors import SettingsError
 from fsgc.methods.base_graphs import GraphSample
 from fsgc.methods.contract import TaskShape
-from fsgc.methods.learned import BatchPlan
 from fsgc.methods.registry import METHODS
 from fsgc.methods.transfer import Transfer, TransferSettings
 from fsgc.nn.graph_tensors import GraphTensors
 from fsgc.training.fit import fit
+from fsgc.training.plan import BatchPlan
 from fsgc.training.settings import Experiment, TrainSettings
 from tests.noise import with_novel_noise
 

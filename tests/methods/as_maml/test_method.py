@@ -17,8 +17,8 @@ from fsgc.errors import SettingsError
 from fsgc.methods.as_maml.method import AdaptiveStepMaml, AsMamlSettings
 from fsgc.methods.as_maml.step_controller import log_scaled, steps_of
 from fsgc.methods.contract import TaskShape
-from fsgc.methods.learned import BatchPlan
 from fsgc.settings import from_mapping
+from fsgc.training.plan import BatchPlan
 from fsgc.training.settings import Experiment, TrainSettings
 from tests.methods.as_maml.test_sag_network import PlainNetwork, plain_input
 from tests.noise import with_novel_noise

@@ -18,10 +18,10 @@ from fsgc.methods.gsm import method as gsm_method
 from fsgc.methods.gsm.clustering import find_superclasses
 from fsgc.methods.gsm.method import GraphSpectralMeasures, GsmSettings
 from fsgc.methods.gsm.super_graph import SuperAttention
-from fsgc.methods.learned import BatchPlan
 from fsgc.nn.heads import fresh_head
 from fsgc.random import generator
 from fsgc.settings import from_mapping
+from fsgc.training.plan import BatchPlan
 from fsgc.training.settings import Experiment, TrainSettings
 from fsgc.workspace import Workspace
 from tests.methods.conftest import make_episodes

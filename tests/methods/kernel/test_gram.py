@@ -8,7 +8,8 @@ import pytest
 
 from fsgc.data.graph_store import GraphStore
 from fsgc.errors import DataFormatError, SettingsError, StoreError
-from fsgc.methods.kernel.gram import GramStore, compute_gram, save_empty
+from fsgc.methods.kernel.compute import compute_gram
+from fsgc.methods.kernel.gram import GramStore, save_empty
 from fsgc.methods.kernel.settings import KERNELS, KernelSettings
 from tests.methods.kernel.oracle import dense_store, grakel_graphs, kernel_of
 
