@@ -19,7 +19,6 @@ from fsgc.episodes.settings import EpisodeSettings
 from fsgc.errors import SettingsError
 from fsgc.experiment import Experiment, Keys
 from fsgc.files import replacing
-from fsgc.methods.registry import method_entry
 from fsgc.recipes import as_json, recipe
 from fsgc.settings import from_mapping
 from fsgc.steps import download, episodes, graphs, prepare, split
@@ -90,7 +89,7 @@ def experiment_of(model_file: Path, dataset: str | None = None, shots: int | Non
     named: dict[str, Any] = {"model": origin.model, "seed": origin.seed}
     named |= {"dataset": dataset or origin.dataset, "shots": shots or origin.shots or Keys.shots}
     plain = Experiment.from_params({}, **named)
-    return replace(plain, features=origin.features, training=Training(origin.model, settings, TrainSettings()))
+    return replace(plain, features=origin.features, given=Training(origin.model, settings, TrainSettings()))
 
 
 def read_graphs(reader: str, directory: str | Path, **options: Any) -> GraphStore:
@@ -176,14 +175,10 @@ def _data_experiment(
     features: Sequence[str] | None = None,
 ) -> Experiment:
     """An experiment as far as data goes."""
-    entry, method = catalog_entry(dataset), method_entry(DATA_ONLY).method()
     named = {"dataset": dataset, "model": DATA_ONLY, "shots": shots, "seed": seed}
-    keys = from_mapping("", Keys, named, {name: name for name in named})
     return Experiment(
-        keys=keys,
-        features=tuple(features or entry.features),
+        keys=from_mapping("", Keys, named, {name: name for name in named}),
+        features=tuple(features or catalog_entry(dataset).features),
         split=split or SplitSettings(),
         episodes=episodes or EpisodeSettings(),
-        preparation=None,
-        training=Training(DATA_ONLY, method.settings_type(), TrainSettings()),
     )

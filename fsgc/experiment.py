@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, field, fields
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -50,45 +51,57 @@ class Experiment:
         features: the names of the node features, see `fsgc.data.features`.
         split: how graphs are held out.
         episodes: how many episodes of what shape.
-        preparation: settings of what the method wants prepared; None if it wants nothing.
-        training: the method's hyperparameters and the training loop.
+        params: the content of the params file; what concerns the method is taken from it when it is asked for, since
+            loading a method takes seconds.
+        given: the method's settings, where they come from elsewhere.
     """
 
     keys: Keys
     features: tuple[str, ...]
     split: SplitSettings
     episodes: EpisodeSettings
-    preparation: Any
-    training: Training
+    params: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    given: Training | None = None
 
     @classmethod
     def load(cls, path: Path = PARAMS_FILE, **keys: Any) -> Experiment:
-        """The experiment of a params file, with other keys where given."""
+        """The experiment of a params file, with other keys where given.
+
+        What it reads of the file is checked; `check_params` checks all of it.
+        """
         return cls.from_params(load_params(path), **keys)
 
     @classmethod
     def from_params(cls, params: Mapping[str, Any], **keys: Any) -> Experiment:
-        """Resolve and check the content of a params file; `keys` replace those at its top."""
-        named = {field.name: params[field.name] for field in fields(Keys) if field.name in params} | keys
+        """Resolve the content of a params file; `keys` replace those at its top."""
+        named = {each.name: params[each.name] for each in fields(Keys) if each.name in params} | keys
         made = from_mapping("params.yaml", Keys, named, {name: name for name in named})
-        entry = method_entry(made.model)
-        dataset = catalog_entry(made.dataset)
-        check_params(params, entry)
-        layers = _Layers(params, made.dataset, made.preset)
-        method = entry.method()
-        wanted = method.preparation
+        method_entry(made.model)
         return cls(
             keys=made,
-            features=check_features(dataset, made.features),
-            split=from_mapping("split", SplitSettings, params.get("split") or {}),
-            episodes=from_mapping("episodes", EpisodeSettings, params.get("episodes") or {}),
-            preparation=layers.make(wanted.section, wanted.settings_type) if wanted else None,
-            training=Training(made.model, layers.hyperparameters(entry), layers.loop(entry)),
+            features=check_features(catalog_entry(made.dataset), made.features),
+            split=from_mapping("split", SplitSettings, _keys(params, "split")),
+            episodes=from_mapping("episodes", EpisodeSettings, _keys(params, "episodes")),
+            params=params,
         )
 
-    def with_keys(self, **keys: Any) -> Experiment:
-        """The same settings under other keys of the same method and dataset (shots or seed)."""
-        return replace(self, keys=replace(self.keys, **keys))
+    @cached_property
+    def training(self) -> Training:
+        """The method's hyperparameters and the training loop."""
+        if self.given is not None:
+            return self.given
+        entry, layers = method_entry(self.keys.model), self._layers
+        return Training(self.keys.model, layers.hyperparameters(entry), layers.loop(entry))
+
+    @cached_property
+    def preparation(self) -> Any:
+        """The settings of what the method wants prepared; None if it wants nothing."""
+        wanted = method_entry(self.keys.model).method().preparation
+        return self._layers.make(wanted.section, wanted.settings_type) if wanted else None
+
+    @property
+    def _layers(self) -> _Layers:
+        return _Layers(self.params, self.keys.dataset, self.keys.preset)
 
 
 class _Value(NamedTuple):
@@ -222,7 +235,7 @@ def _refuse_unknown(where: str, values: Mapping[str, Any], known: Collection[str
 
 
 def _names(kind: type[Any]) -> list[str]:
-    return [field.name for field in fields(kind)]
+    return [each.name for each in fields(kind)]
 
 
 def as_settings(experiment: Experiment) -> dict[str, Any]:

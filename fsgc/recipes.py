@@ -15,7 +15,7 @@ import ast
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -29,9 +29,10 @@ from fsgc.methods.registry import Entry, method_entry
 PACKAGE = "fsgc"
 RESOLVED = frozenset(  # what these decide is in the recipe; `errors` and `workspace` decide no result
     f"{PACKAGE}.{name}"
-    for name in ("data.catalog", "errors", "experiment", "methods.registry", "settings", "workspace")
+    for name in ("data.catalog", "errors", "experiment", "methods.registry", "recipes", "settings", "workspace")
 ) | {PACKAGE}
 STEPS = ("download", "graphs", "split", "episodes", "prepare", "train", "evaluate")
+OF_METHODS = ("prepare", "train", "evaluate")
 _DATASET = {  # step -> what it reads of the dataset's entry in the catalog
     "download": ("files",),
     "graphs": ("base", "files", "node_labels", "novel", "options", "reader", "statistics", "title", "validation"),
@@ -41,22 +42,30 @@ _DATASET = {  # step -> what it reads of the dataset's entry in the catalog
     "train": (),
     "evaluate": (),
 }
-_ALL, _NONE = Scope(shots=True, seed=True), Scope(shots=False, seed=False)
+_NONE = Scope(shots=False, seed=False)
+_SCOPES = {
+    "download": _NONE,
+    "graphs": _NONE,
+    "split": Scope(shots=False, seed=True),
+    "episodes": Scope(shots=True, seed=True),
+}
 
 Recipe = dict[str, Any]
+RECORDED = ("graphs", "split", "episodes", "prepare", "train", "evaluate")  # what a result is the outcome of
 
 
 def recipe(step: str, experiment: Experiment) -> Recipe:
     """The recipe of one step of an experiment; plain values, the same for the same code and settings."""
     keys, entry = experiment.keys, method_entry(experiment.keys.model)
-    scope = scope_of(step, entry)
-    wanted = entry.method().preparation
-    if step == "prepare" and wanted is None:
-        return {"step": step, "nothing": True}
-    of_method = step in ("prepare", "train", "evaluate")
+    scope, of_method = scope_of(step, entry), step in OF_METHODS
     modules = [f"{PACKAGE}.steps.{step}"]
-    if of_method:
-        modules.append(wanted.maker.split(":")[0] if step == "prepare" and wanted else entry.module)
+    if step == "prepare":
+        wanted = entry.method().preparation
+        if wanted is None:
+            return {"step": step, "nothing": True}
+        modules.append(wanted.maker.split(":")[0])
+    elif of_method:
+        modules.append(entry.module)
     described = asdict(catalog_entry(keys.dataset))
     return {
         "step": step,
@@ -67,6 +76,11 @@ def recipe(step: str, experiment: Experiment) -> Recipe:
         "settings": _settings(step, experiment),
         "code": code_of(modules),
     }
+
+
+def recorded(experiment: Experiment) -> dict[str, Recipe]:
+    """The recipes of all steps that a result is the outcome of."""
+    return {step: recipe(step, experiment) for step in RECORDED}
 
 
 def digest(of: Mapping[str, Any]) -> str:
@@ -81,24 +95,17 @@ def as_json(of: Mapping[str, Any]) -> str:
 
 def scope_of(step: str, entry: Entry) -> Scope:
     """Whether the shots and the seed matter to a step."""
+    if step in _SCOPES:
+        return _SCOPES[step]
     method = entry.method()
-    match step:
-        case "download" | "graphs":
-            return _NONE
-        case "split":
-            return Scope(shots=False, seed=True)
-        case "episodes":
-            return _ALL
-        case "prepare":
-            return method.preparation.scope if method.preparation else _NONE
-        case "train":
-            return method.trained_for
-        case _:
-            return Scope(shots=True, seed=method.trained_for.seed)
+    if step == "prepare":
+        return method.preparation.scope if method.preparation else _NONE
+    if step == "train":
+        return method.trained_for
+    return Scope(shots=True, seed=method.trained_for.seed)
 
 
 def _settings(step: str, experiment: Experiment) -> dict[str, Any]:
-    training = experiment.training
     match step:
         case "split":
             return asdict(experiment.split)
@@ -109,37 +116,12 @@ def _settings(step: str, experiment: Experiment) -> dict[str, Any]:
                 return {}
             return {"preparation": asdict(experiment.preparation), "split": asdict(experiment.split)}
         case "train":
+            training = experiment.training
             features = list(experiment.features)
             return {"features": features, "method": asdict(training.method), "train": asdict(training.train)}
         case "evaluate":
-            return {"features": list(experiment.features), "method": asdict(training.method)}
+            return {"features": list(experiment.features), "method": asdict(experiment.training.method)}
     return {}
-
-
-@dataclass(frozen=True)
-class Difference:
-    """What two recipes of a step differ in, as words for a reader."""
-
-    what: tuple[str, ...]
-
-    @classmethod
-    def between(cls, old: Mapping[str, Any], new: Mapping[str, Any]) -> Difference:
-        """Name the modules and settings that differ."""
-        before, after = dict(_leaves(old)), dict(_leaves(new))
-        changed = [path for path in {**before, **after} if before.get(path) != after.get(path)]
-        modules = [path[1] for path in changed if path[0] == "code"]
-        others = [
-            f"{'.'.join(path)} ({before.get(path)!r}, now {after.get(path)!r})" for path in changed if path[0] != "code"
-        ]
-        return cls((*(f"code of {name}" for name in modules), *others))
-
-
-def _leaves(value: Mapping[str, Any], path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
-    for key, each in value.items():
-        if isinstance(each, Mapping):
-            yield from _leaves(each, (*path, str(key)))
-        else:
-            yield (*path, str(key)), each
 
 
 def code_of(modules: Iterable[str]) -> dict[str, str]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import click
 
-from fsgc.experiment import Experiment
+from fsgc.experiment import Experiment, check_params
 from fsgc.files import replacing
+from fsgc.methods.registry import method_entry
 from fsgc.recipes import STEPS, as_json, recipe
 from fsgc.workspace import Workspace
 from pipeline.stage import DATA, stage
@@ -14,6 +15,7 @@ from pipeline.stage import DATA, stage
 @stage
 def main(_workspace: Workspace, experiment: Experiment) -> None:
     """Check model, dataset, shots and all keys of params.yaml before any other stage runs."""
+    check_params(experiment.params, method_entry(experiment.keys.model))
     with replacing(DATA / "recipes") as partial:
         partial.mkdir()
         for step in STEPS:

@@ -24,7 +24,7 @@ def evaluate(model_file: Path, dataset: str | None, shots: int | None, out: Path
     """  # noqa: D301
     from fsgc.api import experiment_of, open_experiment
     from fsgc.evaluation.summary import result_line
-    from fsgc.recipes import digest, recipe
+    from fsgc.recipes import recorded
     from fsgc.steps import evaluate as step
     from fsgc.workspace import Workspace
 
@@ -32,5 +32,5 @@ def evaluate(model_file: Path, dataset: str | None, shots: int | None, out: Path
     experiment = experiment_of(model_file, dataset, shots)
     open_experiment(experiment, workspace, any_settings=True)
     target = out or model_file.with_suffix(".results")
-    record = step.run(workspace, experiment, model_file, target, {"evaluate": digest(recipe("evaluate", experiment))})
+    record = step.run(workspace, experiment, model_file, target, recorded(experiment))
     click.echo(f"{result_line(record)}\nwritten to {target}")

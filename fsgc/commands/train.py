@@ -45,7 +45,8 @@ def train(
     """  # noqa: D301
     from fsgc.api import open_experiment
     from fsgc.errors import StoreError
-    from fsgc.experiment import Experiment
+    from fsgc.experiment import Experiment, check_params
+    from fsgc.methods.registry import method_entry
     from fsgc.recipes import digest, recipe
     from fsgc.settings import load_params
     from fsgc.steps import train as step
@@ -57,6 +58,7 @@ def train(
     keys |= {name: value for name, value in (("preset", preset), ("features", features)) if value is not None}
     values = load_params(params) if params.exists() or params != PARAMS_FILE else {}
     experiment = Experiment.from_params(values, **keys)
+    check_params(values, method_entry(model))
     workspace = Workspace.find()
     open_experiment(experiment, workspace)
     made_by = digest(recipe("train", experiment))

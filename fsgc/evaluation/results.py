@@ -18,10 +18,13 @@ from fsgc.training.checkpoint import TrainedModel
 from fsgc.zarr_io import write_arrays
 
 SCORES_KIND = "fsgc.scores"
+RECORD = "record.json"
 HEADLINE = ("accuracy", "accuracy_ci95", "macro_f1")  # what `dvc metrics` and `dvc exp show` compare
 
 
-def evaluate(model: TrainedModel, episodes: Episodes, out: Path, made_by: Mapping[str, Any]) -> dict[str, Any]:
+def evaluate(
+    model: TrainedModel, episodes: Episodes, out: Path, made_by: Mapping[str, Any], record_name: str = RECORD
+) -> dict[str, Any]:
     """Run a trained method over all stored test episodes and write what came out below `out`.
 
     Files: `record.json` (everything that is known of the result), `episodes.parquet` (a row per episode) and
@@ -31,7 +34,8 @@ def evaluate(model: TrainedModel, episodes: Episodes, out: Path, made_by: Mappin
         model: the trained method.
         episodes: the stored episodes.
         out: the directory to write to.
-        made_by: what else to record: seed, settings, preset, digests of recipes.
+        made_by: what else to record: settings, preset, recipes.
+        record_name: another name for `record.json`.
 
     Returns:
         The record.
@@ -67,7 +71,7 @@ def evaluate(model: TrainedModel, episodes: Episodes, out: Path, made_by: Mappin
     with replacing(out / "episodes.parquet") as partial:
         table.write_parquet(partial)
     write_arrays(out / "scores.zarr", {"scores": values}, {"kind": SCORES_KIND, **identity})
-    write_json(out / "record.json", record)
+    write_json(out / record_name, record)
     return record
 
 

@@ -30,7 +30,7 @@ def run(workspace: Workspace, experiment: Experiment, out: Path, curves: Path, i
         seed=experiment.keys.seed,
         state=workspace.training(experiment.keys, scope),
         curves=curves,
-        identity=f"{identity} {episodes.identity()}",
+        identity=identity,
     )
     model = fit_model(experiment.training, training)
     curves.mkdir(parents=True, exist_ok=True)

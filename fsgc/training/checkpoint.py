@@ -45,7 +45,9 @@ def report_path(model: Path) -> Path:
     return model.with_suffix(".json")
 
 
-def _load_report(path: Path) -> FitReport:
+def load_report(model: Path) -> FitReport:
+    """What the training of a model file took."""
+    path = report_path(model)
     try:
         return FitReport(**json.loads(path.read_text(encoding="utf-8")))
     except (OSError, ValueError, TypeError) as error:
@@ -140,4 +142,4 @@ class TrainedModel:
                 f"{episodes.num_features} ({' '.join(episodes.feature_names)})"
             )
         method.attach(episodes)
-        return cls(origin, settings, _load_report(report_path(path)), method, shape)
+        return cls(origin, settings, load_report(path), method, shape)

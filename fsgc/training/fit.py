@@ -39,7 +39,7 @@ def fit(method: LearnedMethod, run: Run) -> FitReport:
         raise SettingsError(
             f"train.max_epochs: {settings.max_epochs} epochs, but {stored} are stored; raise episodes.train_epochs"
         )
-    last = _open_state(state, run.identity)
+    last = _open_state(state, f"{run.identity} {episodes.identity()} torch {torch.__version__}")
     rows = Curves(run.curves, state)
     if last is None or not _finished(last, settings.max_epochs):
         _silence_lightning()

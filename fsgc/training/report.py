@@ -18,6 +18,7 @@ class FitReport:
         seconds: of all epochs.
         peak_memory: bytes of main memory the process took at most.
         parameters: trainable numbers.
+        recipe: what the model was made by.
     """
 
     epochs: int
@@ -26,6 +27,7 @@ class FitReport:
     seconds: float
     peak_memory: int
     parameters: int
+    recipe: str = ""
 
 
 def peak_memory() -> int:

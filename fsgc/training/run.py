@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import torch
 
 from fsgc.files import remove
@@ -28,7 +30,7 @@ def fit_model(training: Training, run: Run) -> TrainedModel:
     episodes, shape = run.episodes, TaskShape.of(run.episodes)
     method = make_method(training, shape, run.seed)
     method.attach(episodes)
-    report = method.fit(run)
+    report = replace(method.fit(run), recipe=run.identity)
     # A model that does not vary with the shots or the seed must not differ in bytes where they differ.
     varies = method.trained_for
     origin = Origin(
