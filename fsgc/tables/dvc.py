@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -91,24 +90,14 @@ def clear_dead_locks(repository: Path) -> list[str]:
     if not isinstance(held, dict):
         remove(path)
         return [f"{path} was left damaged by a command that was killed; removed"]
-    kept = {file: _alive(entry) for file, entry in held.items()}
-    kept = {file: entry for file, entry in kept.items() if entry}
-    if kept == held:
+    read, write = held.get("read", {}), held.get("write", {})
+    readers = {file: [each for each in holders if _runs(each)] for file, holders in read.items()}
+    writers = {file: holder for file, holder in write.items() if _runs(holder)}
+    if readers == read and writers == write:
         return []
+    kept = {"read": {file: holders for file, holders in readers.items() if holders}, "write": writers}
     path.write_text(json.dumps(kept), encoding="utf-8")
     return [f"{path}: locks of commands that were killed are cleared"]
-
-
-def _alive(entry: Any) -> Mapping[str, Any]:
-    """What is left of one file's locks: a list of readers, or one writer."""
-    kept: dict[str, Any] = {}
-    if isinstance(entry, dict):
-        readers = [each for each in entry.get("read", []) if _runs(each)]
-        if readers:
-            kept["read"] = readers
-        if _runs(entry.get("write")):
-            kept["write"] = entry["write"]
-    return kept
 
 
 def _runs(holder: Any) -> bool:

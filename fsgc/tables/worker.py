@@ -18,6 +18,7 @@ from fsgc.steps import evaluate, train
 from fsgc.tables.grid import CELLS, TABLES, CellKey
 from fsgc.tables.plan import Work, work_of
 from fsgc.tables.status import METRICS
+from fsgc.training.checkpoint import load_report
 from fsgc.workspace import Workspace
 
 MODELS = TABLES / "models"
