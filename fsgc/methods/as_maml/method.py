@@ -127,7 +127,7 @@ class AdaptiveStepMaml(LearnedMethod):
 
     def val_batches(self, episodes: Episodes, plan: BatchPlan) -> Batches:
         """The first of the stored validation episodes."""
-        return StoredBatches(episodes, "val", plan.size, per_epoch=self.settings.val_episodes)
+        return StoredBatches.of(episodes, "val", plan.size, first=self.settings.val_episodes)
 
     def predict(self, episodes: EpisodeBatch) -> Tensor:
         """Logits of the queries, `[B, N·Q, N]`, after `test_steps` steps on the supports."""

@@ -158,7 +158,7 @@ class GraphSpectralMeasures(LearnedMethod):
 
     def val_batches(self, episodes: Episodes, plan: BatchPlan) -> Batches:  # noqa: ARG002
         """The first of the stored validation episodes."""
-        return StoredBatches(episodes, "val", self.settings.val_episodes, per_epoch=self.settings.val_episodes)
+        return StoredBatches.of(episodes, "val", self.settings.val_episodes, first=self.settings.val_episodes)
 
     def loss(self, batch: GraphSample) -> Loss:
         """Cross-entropy of class and super-class; the links are within true super-classes."""
@@ -219,8 +219,10 @@ class GraphSpectralMeasures(LearnedMethod):
         head = fresh_head(settings.width, settings.head_width, self.way, draw)
         shape = (settings.fine_tune_steps, settings.heads, graphs, supports, settings.head_width)
         masks = Masks.draw(shape, settings.dropout, draw)
+        first, second = (layer for layer in self.attention if isinstance(layer, SuperAttention))
         return Tuner(
-            layers=[layer for layer in self.attention if isinstance(layer, SuperAttention)],
+            first=first,
+            second=second,
             head=type(head)(*(weight.to(self.device) for weight in head)),
             steps=settings.fine_tune_steps,
             lr=settings.fine_tune_lr,
