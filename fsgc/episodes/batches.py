@@ -48,10 +48,15 @@ class EpisodeBatch:
         return self.graphs[:, :, self.shots :]
 
     @property
+    def support_labels(self) -> Tensor:
+        """The class (0..N-1) of each support in the order of `support`, `[N·K]`: the same in every episode."""
+        return _class_major(self.graphs.shape[1], self.shots, self.graphs.device)
+
+    @property
     def labels(self) -> Tensor:
         """The class (0..N-1) of each query in the order of `query`, `[B, N·Q]`."""
         episodes, way, queries = self.query.shape
-        return torch.arange(way, device=self.graphs.device).repeat_interleave(queries).expand(episodes, -1)
+        return _class_major(way, queries, self.graphs.device).expand(episodes, -1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,6 +170,10 @@ class StoredBatches:
 
     def __len__(self) -> int:
         return -(-len(self.graphs) // self.size)
+
+
+def _class_major(way: int, per_class: int, device: torch.device) -> Tensor:
+    return torch.arange(way, device=device).repeat_interleave(per_class)
 
 
 def _indices(stored: npt.NDArray[np.int32]) -> Tensor:

@@ -57,13 +57,11 @@ class Adjacency:
 
     def neighbour_sum(self, x: Tensor) -> Tensor:
         """`out[v] = Σ x[u]` over the neighbours `u` of `v`: `[n, d]` to `[n, d]`."""
-        result: Tensor = _NeighbourSum.apply(x, self)  # type: ignore[no-untyped-call]
-        return result
+        return _NeighbourSum.apply(x, self)  # type: ignore[no-untyped-call]
 
     def weighted_sum(self, x: Tensor, weight: Tensor) -> Tensor:
         """`out[v] = Σ weight[e] · x[source[e]]` over the edges `e` into `v`: `[n, d]`, `[E]` to `[n, d]`."""
-        result: Tensor = _WeightedSum.apply(x, weight, self)  # type: ignore[no-untyped-call]
-        return result
+        return _WeightedSum.apply(x, weight, self)  # type: ignore[no-untyped-call]
 
 
 def _bag(adjacency: Adjacency, x: Tensor, weight: Tensor | None = None) -> Tensor:

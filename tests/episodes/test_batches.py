@@ -38,6 +38,7 @@ def test_supports_queries_and_labels(episodes: Episodes) -> None:
     batch = next(episodes.batches("val", batch_size=4))
     assert (batch.support.shape, batch.query.shape) == ((4, 2, 3), (4, 2, 2))
     assert batch.labels.tolist() == [[0, 0, 1, 1]] * 4
+    assert batch.support_labels.tolist() == [0, 0, 0, 1, 1, 1]
     y = torch.from_numpy(episodes.graphs.y)
     query_class = y[batch.query].reshape(4, -1)
     class_of_label = torch.gather(y[batch.support[:, :, 0]], 1, batch.labels)

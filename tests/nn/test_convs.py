@@ -32,8 +32,7 @@ class _Mlp(nn.Module):
             if len(self.norms):
                 x = self.norms[index](x, self.graph_id)
             x = x.relu()
-        result: Tensor = self.linears[-1](x)
-        return result
+        return self.linears[-1](x)
 
 
 def _randomise(module: nn.Module) -> None:

@@ -190,8 +190,7 @@ def test_several_sets_of_weights_side_by_side() -> None:
     stacked = {name: torch.stack([model.get_parameter(name).detach() for model in models]) for name in names}
 
     def loss(parameters: dict[str, Tensor]) -> Tensor:
-        result: Tensor = functional_call(models[0], parameters, (batch,))
-        return result.square().mean()
+        return functional_call(models[0], parameters, (batch,)).square().mean()
 
     gradients = vmap(grad(loss))(stacked)
     for index, model in enumerate(models):

@@ -173,8 +173,7 @@ class AdaptiveStepMaml(LearnedMethod):
         return TaskGraphs.of(self.graphs, graphs.flatten(1), self.settings.levels, self.settings.ratio)
 
     def _supports(self, episodes: EpisodeBatch) -> tuple[TaskGraphs, Tensor]:
-        count, way, shots = episodes.support.shape
-        labels = torch.arange(way, device=self.graphs.device).repeat_interleave(shots).expand(count, -1)
+        labels = episodes.support_labels.to(self.graphs.device).expand(len(episodes.graphs), -1)
         return self._tasks(episodes.support), labels
 
     def _step(

@@ -200,7 +200,7 @@ class GraphSpectralMeasures(LearnedMethod):
             levels = self.gin.of_graphs(self.graphs, distinct)
             distance = distances_within(self.gin.last(levels.z), levels.logits.argmax(1))
             z = F.normalize(levels.z, dim=1)
-        labels = torch.arange(self.way, device=z.device).repeat_interleave(episodes.shots)
+        labels = episodes.support_labels.to(z.device)
         tuner = self._tuner(graphs.shape[1], supports.shape[1])
         results = []
         for part in place.split(EPISODES_AT_ONCE):

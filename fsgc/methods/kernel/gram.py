@@ -8,14 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy.sparse import csr_array
 
+from fsgc.arrays import Floats, Ints
 from fsgc.data.graph_store import GraphStore
 from fsgc.errors import DataFormatError, SettingsError, StoreError
 from fsgc.methods.kernel.grakel_graphlets import grakel_graphlet_histograms
-from fsgc.methods.kernel.graphlet import check_countable, graphlet_histograms
-from fsgc.methods.kernel.histograms import Ints
+from fsgc.methods.kernel.graphlet import check_countable, exact_triples
 from fsgc.methods.kernel.labels import node_labels
 from fsgc.methods.kernel.settings import KERNELS, KernelSettings
 from fsgc.methods.kernel.shortest_path import sp_histograms
@@ -36,7 +35,7 @@ class GramStore:
         attributes: the kernel, its settings, and the fingerprint and number of the dataset's graphs.
     """
 
-    gram: npt.NDArray[np.float64]
+    gram: Floats
     graphs: Ints
     attributes: Mapping[str, Any]
 
@@ -131,5 +130,11 @@ def _histograms(graphs: GraphStore, kernel: str, settings: KernelSettings) -> cs
         return sp_histograms(graphs, node_labels(graphs, settings.node_labels))
     if kernel != "graphlet":
         raise SettingsError(f"unknown kernel {kernel!r}; there are: {', '.join(KERNELS)}")
-    count = grakel_graphlet_histograms if settings.graphlet_counts == "grakel" else graphlet_histograms
-    return count(graphs, settings.graphlet_size)
+    if settings.graphlet_counts == "grakel":
+        return grakel_graphlet_histograms(graphs, settings.graphlet_size)
+    if settings.graphlet_size != 3:
+        raise SettingsError(
+            f"kernel.graphlet_counts: 'exact' counts graphlets of 3 nodes, but graphlet_size is "
+            f"{settings.graphlet_size}; set it to 3, or graphlet_counts to grakel"
+        )
+    return exact_triples(graphs)

@@ -89,12 +89,11 @@ class EpisodeGraphs:
             rows = NodeFeatures(parts["table"], parts.get("code"), parts.get("sums"))
             segments = _SegmentsOfOne(all_segments.pointer, all_segments.index, sizes, all_segments)
             edges = _EdgesOfOne(source, pointer, self.adjacency, degree)
-            result: Tensor = torch.func.functional_call(module, weights, (GraphBatch(rows, segments, edges), group))
-            return result[:graphs]
+            batch = GraphBatch(rows, segments, edges)
+            return torch.func.functional_call(module, weights, (batch, group))[:graphs]
 
         degree = self.adjacency.degree.view(count, -1)
-        result: Tensor = torch.func.vmap(one, (0, dims, 0, 0), randomness="same")(dict(weights), mapped, sizes, degree)
-        return result
+        return torch.func.vmap(one, (0, dims, 0, 0), randomness="same")(dict(weights), mapped, sizes, degree)
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,8 +125,7 @@ class _EdgesOfOne(Adjacency):
 
 
 def _over_all(rows: Tensor, of_all: RowMap) -> Tensor:
-    result: Tensor = _OverAll.apply(rows, of_all)  # type: ignore[no-untyped-call]
-    return result
+    return _OverAll.apply(rows, of_all)  # type: ignore[no-untyped-call]
 
 
 class _OverAll(torch.autograd.Function):

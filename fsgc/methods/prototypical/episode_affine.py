@@ -110,8 +110,7 @@ class EpisodeAffine:
         matrix = torch.cat([self.shift.unsqueeze(1), *(term.matrix for term in self.shared)], 1)
         rows = nodes.copies.spread(joined), *(term.rows for term in self.own)
         matrices = matrix, *(term.matrix for term in self.own)
-        result: Tensor = _EpisodeProducts.apply(nodes.sizes, *rows, *matrices)  # type: ignore[no-untyped-call]
-        return result
+        return _EpisodeProducts.apply(nodes.sizes, *rows, *matrices)  # type: ignore[no-untyped-call]
 
 
 class _EpisodeProducts(torch.autograd.Function):
