@@ -38,8 +38,7 @@ def plain_scores(
         loss = F.cross_entropy(torch.func.functional_call(plain, fast, (support,)), labels)
         grads = torch.autograd.grad(loss, list(fast.values()), create_graph=plain.training)
         fast = {name: weight - lr * grad for (name, weight), grad in zip(fast.items(), grads, strict=True)}
-    scores: Tensor = torch.func.functional_call(plain, fast, (query,))
-    return scores
+    return torch.func.functional_call(plain, fast, (query,))
 
 
 def _train_plain(

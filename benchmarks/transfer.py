@@ -57,8 +57,7 @@ def plain_scores(
         query = plain.embed(collate(episodes, cache, episode.query))
     head = plain_head(support, torch.arange(way).repeat_interleave(episode.shots), way, settings)
     with torch.no_grad():
-        scores: Tensor = head(query)
-    return scores
+        return head(query)
 
 
 def _compare(key: str) -> None:

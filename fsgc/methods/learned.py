@@ -97,25 +97,26 @@ class LearnedMethod(pl.LightningModule, Method):
 
     def train_batches(self, episodes: Episodes, plan: BatchPlan, epoch: int) -> Batches:
         """The training data of an epoch: stored episodes, unless a method trains on something else."""
-        return StoredBatches(episodes, "train", plan.size, epoch, plan.per_epoch)
+        if plan.per_epoch:
+            return StoredBatches.in_turn(episodes, plan.size, epoch, plan.per_epoch)
+        return StoredBatches.of(episodes, "train", plan.size, epoch)
 
     def val_batches(self, episodes: Episodes, plan: BatchPlan) -> Batches:
         """The validation data: stored episodes, unless a method has another criterion."""
-        return StoredBatches(episodes, "val", plan.size)
+        return StoredBatches.of(episodes, "val", plan.size)
 
     def validate(self, batch: Any) -> tuple[Tensor, Tensor]:
         """Loss (the cross-entropy alone) and accuracy of a batch of validation data."""
         scores = self.predict(batch)
         return cross_entropy(scores, batch), accuracy(scores, batch.labels)
 
-    def training_step(self, batch: Any, _index: int) -> Tensor:
-        """One step; Lightning does the rest."""
+    def training_step(self, batch: Any, _index: int) -> dict[str, Tensor]:
+        """One step: Lightning minimises the `loss`, and hands all that is returned to the `Curves` callback."""
         loss = self.loss(batch)
         shown = {"loss": loss.total.detach(), "accuracy": loss.accuracy}
         self.log_dict(shown, prog_bar=True, on_step=True, on_epoch=False, batch_size=1)
-        # Averages over the epoch are kept by the `Curves` callback, from what this returns.
-        self.step_values = {**shown, **{name: part.detach() for name, part in loss.parts.items()}}
-        return loss.total
+        parts = {name: part.detach() for name, part in loss.parts.items()}
+        return {"loss": loss.total, "accuracy": loss.accuracy, **parts}
 
     def validation_step(self, batch: Any, _index: int) -> None:
         """Log what validation looks at."""

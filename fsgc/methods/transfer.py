@@ -91,9 +91,9 @@ class Transfer(LearnedMethod):
         """Logits of every query under its episode's head, `[B, N·Q, N]`; every head starts from the same weights."""
         way, width = episodes.graphs.shape[1], self.settings.width
         z, place = self._embedded(episodes.graphs)
-        labels = torch.arange(way, device=z.device).repeat_interleave(episodes.shots)
         drawn = fresh_head(width, width, way, torch.Generator().manual_seed(self.settings.head_seed))
         start = HeadWeights(*(weight.to(z) for weight in drawn))
+        labels = episodes.support_labels.to(z.device)
         # Few episodes at a time: what a head reads and writes then stays near the processor.
         chunks = torch.split(place, HEADS_AT_ONCE)
         return torch.cat([self._tune_and_score(start, z[chunk], episodes.shots, labels) for chunk in chunks])
@@ -120,5 +120,4 @@ class Transfer(LearnedMethod):
         return torch.optim.Adam(self.parameters(), lr=self.settings.lr)
 
     def _logits(self, batch: GraphSample) -> Tensor:
-        logits: Tensor = self.head(embed_graphs(self.embedder, self.graphs, batch.graphs))
-        return logits
+        return self.head(embed_graphs(self.embedder, self.graphs, batch.graphs))

@@ -56,8 +56,7 @@ class GINConv(GraphConv):
         h = self._first_linear(as_features(x), batch)
         if not len(self.others):
             return h
-        result: Tensor = self.last(self.hidden(h, batch.segments, groups))
-        return result
+        return self.last(self.hidden(h, batch.segments, groups))
 
     @property
     def last(self) -> nn.Linear:
@@ -68,8 +67,7 @@ class GINConv(GraphConv):
         """From the first linear layer's result to what enters the last one, where there are two or more."""
         for norm, linear in zip(self.norms[:-1], self.others[:-1], strict=True):
             h = linear(norm(h, segments, groups, relu=True))
-        result: Tensor = self.norms[-1](h, segments, groups, relu=True)
-        return result
+        return self.norms[-1](h, segments, groups, relu=True)
 
     def mix(self, x: Tensor | NodeFeatures, adjacency: Adjacency) -> Tensor:
         """`(1 + ε) · x_v + Σ x_u`, what enters the MLP: `[n, in_width]` to the same shape."""
@@ -82,8 +80,7 @@ class GINConv(GraphConv):
         if x.neighbour_sum is None and x.width > linear.out_features:
             product = x.project(linear.weight)
             return self._add_self(batch.adjacency.neighbour_sum(product), product) + linear.bias
-        result: Tensor = linear(self.mix(x, batch.adjacency))
-        return result
+        return linear(self.mix(x, batch.adjacency))
 
     def _add_self(self, sums: Tensor, rows: Tensor) -> Tensor:
         return sums + rows if self.eps is None else torch.addcmul(sums, rows, 1 + self.eps)

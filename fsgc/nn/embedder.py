@@ -44,8 +44,7 @@ class JumpingKnowledge(nn.Module):
 
     def activate(self, h: Tensor) -> Tensor:
         """What follows the linear layer, `[n, d]` to `[n, d]`."""
-        result: Tensor = self.norm(h)
-        return F.relu(result, inplace=True)  # no gradient needs the norm's result
+        return F.relu(self.norm(h), inplace=True)  # no gradient needs the norm's result
 
 
 class Embedder(nn.Module):
@@ -86,7 +85,7 @@ class Embedder(nn.Module):
         if self.halve is not None:
             return mean_std(self.halve(self._last_layer(hidden, segments, film)), segments)
         if self.settings.pooling == "mean":
-            z: Tensor = self.out(segments.mean(hidden))
+            z = self.out(segments.mean(hidden))
             return z if film is None else film.graphs(z, last)
         nodes = segments.sizes.to(hidden.dtype).unsqueeze(1)
         z = F.linear(segments.sum(hidden), self.out.weight) + nodes * self.out.bias
@@ -107,9 +106,8 @@ class Embedder(nn.Module):
                 y = F.relu(y)
             h = y = self.dropout(y)
             layers.append(y)
-        result: Tensor = self.jump(batch.features, layers)
-        return result
+        return self.jump(batch.features, layers)
 
     def _last_layer(self, hidden: Tensor, segments: Segments, film: Film | None) -> Tensor:
-        h: Tensor = self.out(hidden)
+        h = self.out(hidden)
         return h if film is None else film.nodes(h, len(self.convs), segments)

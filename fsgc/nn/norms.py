@@ -81,7 +81,7 @@ class BatchNorm(NodeNorm):
 
     def forward(self, x: Tensor, segments: Segments, groups: Groups | None = None, relu: bool = False) -> Tensor:  # noqa: ARG002
         """Normalise `[n, d]`; `relu` appends a ReLU."""
-        result: Tensor = self.norm(x)
+        result = self.norm(x)
         return F.relu(result) if relu else result
 
 

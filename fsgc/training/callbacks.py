@@ -77,11 +77,11 @@ class Curves(pl.Callback):
         self._steps, self._count, self._start = [], 0, time.perf_counter()
 
     def on_train_batch_end(
-        self, _trainer: pl.Trainer, module: pl.LightningModule, _outputs: Any, batch: Any, _batch_idx: int
+        self, _trainer: pl.Trainer, module: pl.LightningModule, outputs: Any, batch: Any, _batch_idx: int
     ) -> None:
-        """Note the values of the step, without waiting for the device."""
+        """Note what `training_step` returned, without waiting for the device."""
         method = cast("LearnedMethod", module)
-        self._steps.append(method.step_values)
+        self._steps.append(outputs)
         self._count += len(batch.graphs)
         rate = self._count / (time.perf_counter() - self._start)
         method.log(f"{method.trains_on}/s", round(rate), prog_bar=True, batch_size=1)

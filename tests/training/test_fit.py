@@ -13,8 +13,8 @@ import torch
 
 from fsgc.episodes.batches import Episodes
 from fsgc.errors import SettingsError
-from fsgc.methods.learned import LearnedMethod
-from fsgc.methods.prototypical.method import PrototypicalSettings
+from fsgc.methods.learned import LearnedMethod, Loss
+from fsgc.methods.prototypical.method import PrototypicalNetwork, PrototypicalSettings
 from fsgc.training.callbacks import Curves, TrainingError
 from fsgc.training.fit import FitReport, fit
 from fsgc.training.settings import Experiment, TrainSettings
@@ -58,6 +58,25 @@ def test_it_learns_and_reports(tmp_path: Path, episodes: Episodes) -> None:
     assert {"accuracy.tsv", "cross_entropy.tsv", "episodes_per_second.tsv", "val_accuracy.tsv"} <= {
         p.name for p in curves.iterdir()
     }
+
+
+def test_the_curves_are_means_over_the_steps_of_an_epoch(
+    tmp_path: Path, episodes: Episodes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    original, steps = PrototypicalNetwork.loss, []
+
+    def watched(self: PrototypicalNetwork, batch: Any) -> Loss:
+        loss = original(self, batch)
+        steps.append({"loss": loss.total, "accuracy": loss.accuracy, **loss.parts})
+        return loss
+
+    monkeypatch.setattr(PrototypicalNetwork, "loss", watched)
+    _fit(tmp_path, episodes, max_epochs=2)
+    assert len(steps) == 2 * 3
+    for name in ("loss", "accuracy", "cross_entropy", "regulariser", "mixup"):
+        values = np.array([step[name].item() for step in steps]).reshape(2, 3)
+        curve = np.genfromtxt(tmp_path / "curves" / "plots" / "metrics" / f"{name}.tsv", names=True)
+        np.testing.assert_allclose(curve[name], values.mean(1), rtol=1e-12)
 
 
 def test_the_seed_decides_everything(tmp_path: Path, episodes: Episodes) -> None:
@@ -142,8 +161,6 @@ def test_early_stopping_and_selection_follow_the_monitor(tmp_path: Path, episode
 def test_a_loss_that_is_no_number_stops_with_the_step(
     tmp_path: Path, episodes: Episodes, monkeypatch: pytest.MonkeyPatch, step: int, message: str
 ) -> None:
-    from fsgc.methods.prototypical.method import PrototypicalNetwork
-
     original = PrototypicalNetwork.loss
 
     def broken(self: PrototypicalNetwork, batch: Any) -> Any:

@@ -118,7 +118,7 @@ class AdaptiveStepMaml(LearnedMethod):
 
     def val_batches(self, episodes: Episodes, plan: BatchPlan) -> Batches:
         """The first of the stored validation episodes."""
-        return StoredBatches(episodes, "val", plan.size, per_epoch=self.settings.val_episodes)
+        return StoredBatches.of(episodes, "val", plan.size, first=self.settings.val_episodes)
 
     def predict(self, episodes: EpisodeBatch) -> Tensor:
         """Logits of the queries, `[B, N·Q, N]`, after `test_steps` steps on the supports."""
@@ -164,8 +164,7 @@ class AdaptiveStepMaml(LearnedMethod):
         return TaskGraphs.of(self.graphs, graphs.flatten(1), self.settings.levels, self.settings.ratio)
 
     def _supports(self, episodes: EpisodeBatch) -> tuple[TaskGraphs, Tensor]:
-        count, way, shots = episodes.support.shape
-        labels = torch.arange(way, device=self.graphs.device).repeat_interleave(shots).expand(count, -1)
+        labels = episodes.support_labels.to(self.graphs.device).expand(len(episodes.graphs), -1)
         return self._tasks(episodes.support), labels
 
     def _step(

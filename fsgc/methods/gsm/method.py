@@ -132,7 +132,7 @@ class GraphSpectralMeasures(LearnedMethod):
 
     def val_batches(self, episodes: Episodes, plan: BatchPlan) -> Batches:  # noqa: ARG002
         """The first of the stored validation episodes."""
-        return StoredBatches(episodes, "val", self.settings.val_episodes, per_epoch=self.settings.val_episodes)
+        return StoredBatches.of(episodes, "val", self.settings.val_episodes, first=self.settings.val_episodes)
 
     def loss(self, batch: GraphSample) -> Loss:
         """Cross-entropy of class and super-class; the links are within true super-classes."""
@@ -174,7 +174,7 @@ class GraphSpectralMeasures(LearnedMethod):
             levels = self.gin.of_graphs(self.graphs, distinct)
             distance = distances_within(self.gin.last(levels.z), levels.logits.argmax(1))
             z = F.normalize(levels.z, dim=1)
-        labels = torch.arange(self.way, device=z.device).repeat_interleave(episodes.shots)
+        labels = episodes.support_labels.to(z.device)
         tuner = self._tuner(graphs.shape[1], supports.shape[1])
         results = []
         for part in place.split(EPISODES_AT_ONCE):
@@ -193,8 +193,10 @@ class GraphSpectralMeasures(LearnedMethod):
         head = fresh_head(settings.width, settings.head_width, self.way, draw)
         shape = (settings.fine_tune_steps, settings.heads, graphs, supports, settings.head_width)
         masks = Masks.draw(shape, settings.dropout, draw)
+        first, second = (layer for layer in self.attention if isinstance(layer, SuperAttention))
         return Tuner(
-            layers=[layer for layer in self.attention if isinstance(layer, SuperAttention)],
+            first=first,
+            second=second,
             head=type(head)(*(weight.to(self.device) for weight in head)),
             steps=settings.fine_tune_steps,
             lr=settings.fine_tune_lr,

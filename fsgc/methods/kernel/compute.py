@@ -12,7 +12,7 @@ from fsgc.data.graph_store import GraphStore
 from fsgc.errors import DataFormatError, SettingsError
 from fsgc.methods.kernel.grakel_graphlets import grakel_graphlet_histograms
 from fsgc.methods.kernel.gram import KIND, VERSION, GramStore
-from fsgc.methods.kernel.graphlet import check_countable, graphlet_histograms
+from fsgc.methods.kernel.graphlet import check_countable, exact_triples
 from fsgc.methods.kernel.labels import node_labels
 from fsgc.methods.kernel.settings import KERNELS, KernelSettings
 from fsgc.methods.kernel.shortest_path import sp_histograms
@@ -66,5 +66,11 @@ def _histograms(graphs: GraphStore, kernel: str, settings: KernelSettings) -> cs
         return sp_histograms(graphs, node_labels(graphs, settings.node_labels))
     if kernel != "graphlet":
         raise SettingsError(f"unknown kernel {kernel!r}; there are: {', '.join(KERNELS)}")
-    count = grakel_graphlet_histograms if settings.graphlet_counts == "grakel" else graphlet_histograms
-    return count(graphs, settings.graphlet_size)
+    if settings.graphlet_counts == "grakel":
+        return grakel_graphlet_histograms(graphs, settings.graphlet_size)
+    if settings.graphlet_size != 3:
+        raise SettingsError(
+            f"kernel.graphlet_counts 'exact' counts graphlets of 3 nodes, but graphlet_size is "
+            f"{settings.graphlet_size}; set it to 3, or graphlet_counts to grakel"
+        )
+    return exact_triples(graphs)

@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from fsgc.arrays import Floats, Ints
 from fsgc.data.graph_store import GraphStore
 from fsgc.errors import StoreError
-from fsgc.methods.kernel.histograms import Ints
 from fsgc.zarr_io import read_arrays, write_arrays
 
 KIND = "fsgc.gram"
@@ -29,7 +28,7 @@ class GramStore:
         attributes: the kernel, its settings, and the fingerprint and number of the dataset's graphs.
     """
 
-    gram: npt.NDArray[np.float64]
+    gram: Floats
     graphs: Ints
     attributes: Mapping[str, Any]
 

@@ -17,11 +17,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from fsgc.arrays import Floats
 from fsgc.data.graph_store import GraphStore
 from fsgc.episodes.batches import EpisodeBatch, Episodes
 from fsgc.errors import StoreError
 from fsgc.methods.contract import Method, Preparation, Scope, TaskShape
-from fsgc.methods.kernel.dual import Floats
 from fsgc.methods.kernel.gram import GramStore
 from fsgc.methods.kernel.machines import EpisodeKernels, decision_values
 from fsgc.methods.kernel.settings import KernelSettings
@@ -122,4 +122,4 @@ def scores_of(decisions: Floats, way: int) -> Floats:
     votes = wins @ one + ~wins @ other
     confidence = decisions @ (one - other)
     winner = np.eye(way)[votes.argmax(axis=-1)]
-    return np.asarray(votes + winner + confidence / (3 * (np.abs(confidence) + 1)))
+    return votes + winner + confidence / (3 * (np.abs(confidence) + 1))

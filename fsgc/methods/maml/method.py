@@ -66,8 +66,7 @@ class MamlNetwork(nn.Module):
 
     def forward(self, batch: GraphBatch, groups: Groups | None = None) -> Tensor:
         """Logits."""
-        logits: Tensor = self.head(self.embedder(batch, None, groups))
-        return logits
+        return self.head(self.embedder(batch, None, groups))
 
 
 Weights = Mapping[str, Tensor]
@@ -152,11 +151,10 @@ class Maml(LearnedMethod):
 
     def _query_scores(self, episodes: EpisodeBatch, start: Weights, steps: int, second_order: bool) -> Tensor:
         """Adapt from `start` and score the queries, `[B, N·Q, N]`."""
-        count, way, _ = episodes.graphs.shape
+        count = len(episodes.graphs)
         weights = {name: weight.expand(count, *weight.shape) for name, weight in start.items()}
-        labels = torch.arange(way, device=episodes.graphs.device).repeat_interleave(episodes.shots)
         supports, queries = self._network_on(episodes.support), self._network_on(episodes.query)
-        return queries(adapt(supports, weights, labels, steps, self.settings.inner_lr, second_order))
+        return queries(adapt(supports, weights, episodes.support_labels, steps, self.settings.inner_lr, second_order))
 
     def _network_on(self, graphs: Tensor) -> Network:
         """The network on the graphs of each episode, `[B, N, M]`."""

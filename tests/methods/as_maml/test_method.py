@@ -73,8 +73,7 @@ class PlainTask:
         return weights, losses, information
 
     def scores(self, weights: dict[str, Tensor]) -> Tensor:
-        logits: Tensor = functional_call(self.network, weights, self.query)[0]
-        return logits
+        return functional_call(self.network, weights, self.query)[0]
 
 
 @pytest.mark.usefixtures("double")

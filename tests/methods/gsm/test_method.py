@@ -92,8 +92,7 @@ class PlainTail(nn.Module):
         for layer in self.layers:
             x = layer(x, edge_index)
             x = F.normalize(x, dim=1) if self.normalise else x
-        logits: Tensor = self.out(F.relu(self.hidden(x)))
-        return logits
+        return self.out(F.relu(self.hidden(x)))
 
 
 def knn_edges(z: Tensor, group: list[int], neighbours: int) -> Tensor:
