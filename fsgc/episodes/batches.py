@@ -17,6 +17,7 @@ from fsgc.data.graph_store import GraphStore
 from fsgc.data.splits import Part, Split
 from fsgc.episodes.store import EpisodeStore
 from fsgc.errors import SettingsError, StoreError
+from fsgc.integrity import REMEDY
 from fsgc.workspace import Workspace
 
 
@@ -79,6 +80,13 @@ class Episodes:
         store = EpisodeStore.open(path)
         if store.attributes["graphs"] != graphs.fingerprint():
             raise StoreError(f"{path} was drawn from other graphs than those stored now; delete it to draw it again")
+        for file, found, wanted in (
+            (workspace.graphs(dataset), graphs.attributes.get("dataset", dataset), dataset),
+            (workspace.split(dataset, seed), (split.dataset, split.seed, split.graphs), (dataset, seed, len(graphs))),
+            (path, tuple(store.attributes[name] for name in ("dataset", "shots", "seed")), (dataset, shots, seed)),
+        ):
+            if found != wanted:
+                raise StoreError(f"{file} is of {found}, expected {wanted}; {REMEDY}")
         return cls(graphs, split, store, tuple(features), workspace)
 
     @property

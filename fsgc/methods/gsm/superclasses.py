@@ -55,7 +55,7 @@ class SuperClasses:
     @classmethod
     def open(cls, path: Path) -> SuperClasses:
         """Read a store; one left empty for a model that needs no super-classes is an error."""
-        if open_group(path, KIND).attrs.get("empty"):
+        if open_group(path, KIND).attributes.get("empty"):
             raise StoreError(
                 f"{path} is empty: it was made for a model without super-classes; run 'dvc repro' with model=gsm"
             )
