@@ -49,9 +49,8 @@ def writing(target: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise StoreError(
-            f"{target} cannot be written: {error.strerror or error}; what was there is unchanged"
-        ) from error
+        hint = "; free some space and run this again" if error.errno in (errno.ENOSPC, errno.EDQUOT) else ""
+        raise StoreError(f"{target} cannot be written: {error.strerror or error}{hint}") from error
 
 
 @contextmanager

@@ -18,7 +18,6 @@ from pytorch_lightning.callbacks import EarlyStopping, ModelCheckpoint, TQDMProg
 
 from fsgc.episodes.batches import Episodes
 from fsgc.errors import SettingsError
-from fsgc.files import remove, replacing
 from fsgc.methods.contract import Method, TaskShape
 from fsgc.methods.learned import BatchPlan, LearnedMethod
 from fsgc.methods.registry import method_entry
@@ -26,8 +25,7 @@ from fsgc.random import generator
 from fsgc.training.callbacks import Curves, EpochLines, SeedEachEpoch
 from fsgc.training.data import MethodData
 from fsgc.training.settings import Experiment
-
-RUN_FILE = "run.json"
+from fsgc.training.state import BEST, LAST, TrainingState
 
 
 @dataclass(frozen=True)
@@ -79,7 +77,8 @@ def fit(experiment: Experiment, episodes: Episodes, seed: int, state: Path, curv
         raise SettingsError(
             f"train.max_epochs: {settings.max_epochs} epochs, but {stored} are stored; raise episodes.train_epochs"
         )
-    last = _open_state(state, experiment, episodes, seed)
+    checkpoints = TrainingState(state, _identity(experiment, episodes, seed), settings.monitor)
+    last = checkpoints.open()
     rows = Curves(curves, state)
     if last is None or not _finished(last, settings.max_epochs):
         _silence_lightning()
@@ -98,6 +97,7 @@ def fit(experiment: Experiment, episodes: Episodes, seed: int, state: Path, curv
                 TQDMProgressBar() if terminal else EpochLines(rows),
                 *_checkpoints(state, settings.monitor),
             ],
+            plugins=[checkpoints.files],
             logger=False,
             enable_progress_bar=terminal,
             enable_model_summary=False,
@@ -106,10 +106,10 @@ def fit(experiment: Experiment, episodes: Episodes, seed: int, state: Path, curv
             reload_dataloaders_every_n_epochs=1,
         )
         data = MethodData(method, episodes, BatchPlan(settings.batch_size, settings.episodes_per_epoch, seed))
-        trainer.fit(method, datamodule=data, ckpt_path=last, weights_only=True)
-    content = torch.load(state / "last.ckpt", weights_only=True)
-    rows.load_state_dict(content["callbacks"]["Curves"])
-    chosen = torch.load(state / "best.ckpt", weights_only=True)
+        trainer.fit(method, datamodule=data, ckpt_path=state / LAST if last else None, weights_only=True)
+        last = checkpoints.files.load_checkpoint(state / LAST)
+    rows.load_state_dict(last["callbacks"]["Curves"])
+    chosen = checkpoints.best()
     method.load_state_dict(chosen["state_dict"])
     method.move("cpu")
     method.eval()
@@ -130,8 +130,8 @@ def _peak_memory() -> int:
     return 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
 
-def _open_state(state: Path, experiment: Experiment, episodes: Episodes, seed: int) -> Path | None:
-    """The checkpoint to resume from, if `state` holds one of this very run; another run's state is cleared."""
+def _identity(experiment: Experiment, episodes: Episodes, seed: int) -> str:
+    """Names a run: one of another identity is not resumed."""
     identity = {
         "experiment": asdict(experiment),
         "seed": seed,
@@ -140,15 +140,7 @@ def _open_state(state: Path, experiment: Experiment, episodes: Episodes, seed: i
         "torch": torch.__version__,
         "code": _code_digest(),
     }
-    digest = hashlib.sha256(json.dumps(identity, sort_keys=True, default=str).encode()).hexdigest()
-    run_file = state / RUN_FILE
-    if not run_file.exists() or run_file.read_text(encoding="utf-8") != digest:
-        remove(state)
-        state.mkdir(parents=True)
-        with replacing(run_file) as partial:
-            partial.write_text(digest, encoding="utf-8")
-    last = state / "last.ckpt"
-    return last if last.exists() else None
+    return hashlib.sha256(json.dumps(identity, sort_keys=True, default=str).encode()).hexdigest()
 
 
 def _code_digest() -> str:
@@ -160,11 +152,10 @@ def _code_digest() -> str:
     return digest.hexdigest()
 
 
-def _finished(last: Path, max_epochs: int) -> bool:
+def _finished(last: dict[str, Any], max_epochs: int) -> bool:
     """Whether the run was killed after its last epoch."""
-    content: dict[str, Any] = torch.load(last, weights_only=True)
-    stopping = next(state for name, state in content["callbacks"].items() if name.startswith("EarlyStopping"))
-    return int(content["epoch"]) + 1 == max_epochs or stopping["wait_count"] >= stopping["patience"]
+    stopping = next(state for name, state in last["callbacks"].items() if name.startswith("EarlyStopping"))
+    return int(last["epoch"]) + 1 == max_epochs or stopping["wait_count"] >= stopping["patience"]
 
 
 def _early_stopping(monitor: str, patience: int) -> EarlyStopping:
@@ -173,12 +164,12 @@ def _early_stopping(monitor: str, patience: int) -> EarlyStopping:
 
 
 def _checkpoints(state: Path, monitor: str) -> list[ModelCheckpoint]:
-    """The best epoch so far, to be the result, and the last one, to resume from; both written atomically."""
+    """The best epoch so far, to be the result, and the last one, to resume from."""
     mode = "min" if monitor == "loss" else "max"
     common: dict[str, Any] = {"dirpath": state, "save_on_train_epoch_end": True, "enable_version_counter": False}
     return [
-        ModelCheckpoint(filename="best", monitor=f"val_{monitor}", mode=mode, **common),
-        ModelCheckpoint(filename="last", **common),
+        ModelCheckpoint(filename=Path(BEST).stem, monitor=f"val_{monitor}", mode=mode, **common),
+        ModelCheckpoint(filename=Path(LAST).stem, **common),
     ]
 
 
