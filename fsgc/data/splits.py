@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -14,6 +13,7 @@ from pydantic import Field
 from fsgc.data.catalog import Dataset
 from fsgc.errors import StoreError
 from fsgc.files import replacing
+from fsgc.integrity import REMEDY, read_sealed, write_sealed
 from fsgc.random import generator
 from fsgc.settings import settings
 
@@ -81,7 +81,7 @@ class Split:
             )
 
     def save(self, path: Path) -> None:
-        """Write the split as JSON."""
+        """Write the split as JSON, with its digest."""
         content = {
             "kind": KIND,
             "version": VERSION,
@@ -94,23 +94,23 @@ class Split:
             "held_out": self.held_out.tolist(),
         }
         with replacing(path) as partial:
-            partial.write_text(json.dumps(content) + "\n", encoding="utf-8")
+            write_sealed(partial, content)
 
     @classmethod
     def load(cls, path: Path) -> Split:
-        """Read a split written by `save`."""
+        """Read a split written by `save`; `StoreError` if it is missing, damaged or of another version."""
         try:
-            content = json.loads(path.read_text(encoding="utf-8"))
+            content = read_sealed(path)
             if content.pop("kind") != KIND or content.pop("version") != VERSION:
-                raise StoreError(f"{path} is not a split of this version of fsgc; delete it and make it again")
+                raise StoreError(f"{path} is not a split of this version of fsgc; {REMEDY}")
             for name in ("base", "validation", "novel"):
                 content[name] = tuple(content[name])
             content["held_out"] = np.asarray(content["held_out"], dtype=np.int64)
             return cls(**content)
         except FileNotFoundError:
             raise StoreError(f"{path} does not exist; run 'dvc repro', or make it with 'fsgc build'") from None
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise StoreError(f"{path} is damaged ({error!r}); delete it and make it again") from error
+        except (ValueError, KeyError, TypeError) as error:
+            raise StoreError(f"{path} is damaged ({error!r}); {REMEDY}") from error
 
 
 def make_split(

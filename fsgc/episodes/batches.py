@@ -20,6 +20,7 @@ from fsgc.data.graph_store import GraphStore
 from fsgc.data.splits import Part, Split
 from fsgc.episodes.store import EpisodeStore
 from fsgc.errors import SettingsError, StoreError
+from fsgc.integrity import REMEDY
 
 if TYPE_CHECKING:
     from torch_geometric.data import Batch
@@ -89,7 +90,15 @@ class Episodes:
         stored, episodes = GraphStore.load(graphs), EpisodeStore.open(store)
         if episodes.attributes["graphs"] != stored.fingerprint():
             raise StoreError(f"{store} was drawn from other graphs than those stored now; delete it to draw it again")
-        return cls(stored, Split.load(split), episodes, tuple(features), prepared)
+        divided = Split.load(split)
+        origin = (divided.dataset, divided.seed, divided.graphs)
+        for file, found in (
+            (graphs, (stored.attributes.get("dataset", divided.dataset), divided.seed, len(stored))),
+            (store, (episodes.attributes["dataset"], episodes.attributes["seed"], len(stored))),
+        ):
+            if found != origin:
+                raise StoreError(f"{file} is of {found}, but {split} of {origin} (dataset, seed, graphs); {REMEDY}")
+        return cls(stored, divided, episodes, tuple(features), prepared)
 
     @property
     def way(self) -> int:

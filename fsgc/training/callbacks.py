@@ -13,6 +13,7 @@ from scmrepo.exceptions import SCMError
 from torch import Tensor
 
 from fsgc.errors import FsgcError
+from fsgc.files import writing
 from fsgc.random import generator
 
 if TYPE_CHECKING:
@@ -64,7 +65,8 @@ class Curves(pl.Callback):
     def on_train_start(self, _trainer: pl.Trainer, _module: pl.LightningModule) -> None:
         """Open the curves and write the rows of the epochs before."""
         try:
-            self._live = Live(str(self.directory), save_dvc_exp=False, dvcyaml=None, report=None)
+            with writing(self.directory):
+                self._live = Live(str(self.directory), save_dvc_exp=False, dvcyaml=None, report=None)
         except SCMError as error:
             raise TrainingError(
                 f"DVCLive cannot write the curves: {error}. A git repository needs a commit; make one, then train again"
@@ -109,13 +111,15 @@ class Curves(pl.Callback):
     def on_fit_end(self, _trainer: pl.Trainer, _module: pl.LightningModule) -> None:
         """Close the curves."""
         if self._live is not None:
-            self._live.end()  # type: ignore[no-untyped-call]
+            with writing(self.directory):
+                self._live.end()  # type: ignore[no-untyped-call]
 
     def _write(self, row: dict[str, float]) -> None:
         assert self._live is not None
-        for name, value in row.items():
-            self._live.log_metric(name, value)
-        self._live.next_step()  # type: ignore[no-untyped-call]
+        with writing(self.directory):
+            for name, value in row.items():
+                self._live.log_metric(name, value)
+            self._live.next_step()  # type: ignore[no-untyped-call]
 
 
 class EpochLines(pl.Callback):

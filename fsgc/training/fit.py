@@ -13,17 +13,15 @@ import torch
 from pytorch_lightning.callbacks import EarlyStopping, ModelCheckpoint, TQDMProgressBar
 
 from fsgc.errors import SettingsError
-from fsgc.files import remove, replacing
 from fsgc.training.callbacks import Curves, EpochLines, SeedEachEpoch
 from fsgc.training.data import MethodData
 from fsgc.training.plan import BatchPlan
 from fsgc.training.report import FitReport, peak_memory
+from fsgc.training.state import BEST, LAST, TrainingState
 
 if TYPE_CHECKING:
     from fsgc.methods.contract import Run
     from fsgc.methods.learned import LearnedMethod
-
-RUN_FILE = "run.json"
 
 
 def fit(method: LearnedMethod, run: Run) -> FitReport:
@@ -39,7 +37,10 @@ def fit(method: LearnedMethod, run: Run) -> FitReport:
         raise SettingsError(
             f"train.max_epochs: {settings.max_epochs} epochs, but {stored} are stored; raise episodes.train_epochs"
         )
-    last = _open_state(state, f"{run.identity} {episodes.identity()} torch {torch.__version__}")
+    # Other code, settings, data or PyTorch than began a run must not resume it.
+    identity = f"{run.identity} {episodes.identity()} torch {torch.__version__}"
+    checkpoints = TrainingState(state, identity, settings.monitor)
+    last = checkpoints.open()
     rows = Curves(run.curves, state)
     if last is None or not _finished(last, settings.max_epochs):
         _silence_lightning()
@@ -58,6 +59,7 @@ def fit(method: LearnedMethod, run: Run) -> FitReport:
                 TQDMProgressBar() if terminal else EpochLines(rows),
                 *_checkpoints(state, settings.monitor),
             ],
+            plugins=[checkpoints.files],
             logger=False,
             enable_progress_bar=terminal,
             enable_model_summary=False,
@@ -66,10 +68,10 @@ def fit(method: LearnedMethod, run: Run) -> FitReport:
             reload_dataloaders_every_n_epochs=1,
         )
         data = MethodData(method, episodes, BatchPlan(settings.batch_size, settings.episodes_per_epoch, seed))
-        trainer.fit(method, datamodule=data, ckpt_path=last, weights_only=True)
-    content = torch.load(state / "last.ckpt", weights_only=True)
-    rows.load_state_dict(content["callbacks"]["Curves"])
-    chosen = torch.load(state / "best.ckpt", weights_only=True)
+        trainer.fit(method, datamodule=data, ckpt_path=state / LAST if last else None, weights_only=True)
+        last = checkpoints.files.load_checkpoint(state / LAST)
+    rows.load_state_dict(last["callbacks"]["Curves"])
+    chosen = checkpoints.best()
     method.load_state_dict(chosen["state_dict"])
     method.move("cpu")
     method.eval()
@@ -84,23 +86,10 @@ def fit(method: LearnedMethod, run: Run) -> FitReport:
     )
 
 
-def _open_state(state: Path, identity: str) -> Path | None:
-    """The checkpoint to resume from, if `state` holds one of this very run; another run's state is cleared."""
-    run_file = state / RUN_FILE
-    if not run_file.exists() or run_file.read_text(encoding="utf-8") != identity:
-        remove(state)
-        state.mkdir(parents=True)
-        with replacing(run_file) as partial:
-            partial.write_text(identity, encoding="utf-8")
-    last = state / "last.ckpt"
-    return last if last.exists() else None
-
-
-def _finished(last: Path, max_epochs: int) -> bool:
+def _finished(last: dict[str, Any], max_epochs: int) -> bool:
     """Whether the run was killed after its last epoch."""
-    content: dict[str, Any] = torch.load(last, weights_only=True)
-    stopping = next(state for name, state in content["callbacks"].items() if name.startswith("EarlyStopping"))
-    return int(content["epoch"]) + 1 == max_epochs or stopping["wait_count"] >= stopping["patience"]
+    stopping = next(state for name, state in last["callbacks"].items() if name.startswith("EarlyStopping"))
+    return int(last["epoch"]) + 1 == max_epochs or stopping["wait_count"] >= stopping["patience"]
 
 
 def _early_stopping(monitor: str, patience: int) -> EarlyStopping:
@@ -109,12 +98,12 @@ def _early_stopping(monitor: str, patience: int) -> EarlyStopping:
 
 
 def _checkpoints(state: Path, monitor: str) -> list[ModelCheckpoint]:
-    """The best epoch so far, to be the result, and the last one, to resume from; both written atomically."""
+    """The best epoch so far, to be the result, and the last one, to resume from."""
     mode = "min" if monitor == "loss" else "max"
     common: dict[str, Any] = {"dirpath": state, "save_on_train_epoch_end": True, "enable_version_counter": False}
     return [
-        ModelCheckpoint(filename="best", monitor=f"val_{monitor}", mode=mode, **common),
-        ModelCheckpoint(filename="last", **common),
+        ModelCheckpoint(filename=Path(BEST).stem, monitor=f"val_{monitor}", mode=mode, **common),
+        ModelCheckpoint(filename=Path(LAST).stem, **common),
     ]
 
 
