@@ -21,9 +21,10 @@ from fsgc.errors import SettingsError, StoreError
 from fsgc.methods.learned import LearnedMethod, Loss
 from fsgc.methods.prototypical.method import PrototypicalNetwork, PrototypicalSettings
 from fsgc.training.callbacks import Curves, TrainingError
-from fsgc.training.fit import FitReport, fit
-from fsgc.training.settings import Experiment, TrainSettings
+from fsgc.training.report import FitReport
+from fsgc.training.settings import Training, TrainSettings
 from fsgc.training.state import SealedCheckpoints
+from tests.fitting import fit
 from tests.methods.conftest import make_episodes
 from tests.noise import with_novel_noise
 
@@ -41,7 +42,7 @@ def episodes(tmp_path_factory: pytest.TempPathFactory) -> Episodes:
 def _fit(
     tmp_path: Path, episodes: Episodes, seed: int = 0, model: str = "pn_tae_mu", **loop: Any
 ) -> tuple[LearnedMethod, FitReport]:
-    experiment = Experiment(model, SMALL, replace(LOOP, **loop))
+    experiment = Training(model, SMALL, replace(LOOP, **loop))
     method, report = fit(experiment, episodes, seed, tmp_path / "state", tmp_path / "curves")
     assert isinstance(method, LearnedMethod)
     return method, report

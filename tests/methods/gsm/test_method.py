@@ -22,7 +22,7 @@ from fsgc.nn.heads import fresh_head
 from fsgc.random import generator
 from fsgc.settings import from_mapping
 from fsgc.training.plan import BatchPlan
-from fsgc.training.settings import Experiment, TrainSettings
+from fsgc.training.settings import Training, TrainSettings
 from fsgc.workspace import Workspace
 from tests.methods.conftest import make_episodes
 from tests.noise import with_novel_noise
@@ -279,7 +279,7 @@ def test_novel_graphs_replaced_by_noise_change_no_weight(stored: Episodes, tmp_p
 def test_a_training_that_died_ends_like_an_undisturbed_one(stored: Episodes, tmp_path: Path) -> None:
     """The whole way through `fit`: seeds, checkpoints, curves."""
     loop = TrainSettings(max_epochs=2, batch_size=16, accelerator="cpu")
-    experiment = Experiment("gsm", replace(SMALL, batches_per_epoch=3, val_episodes=4), loop)
+    experiment = Training("gsm", replace(SMALL, batches_per_epoch=3, val_episodes=4), loop)
 
     curves = curves_after_resuming(experiment, stored, tmp_path)
     assert {"class_loss", "super_class_loss", "super_class_accuracy", "val_loss", "graphs_per_second"} <= curves
