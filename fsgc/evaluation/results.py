@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from fsgc.episodes.batches import Episodes
+from fsgc.evaluation.outcomes import Outcomes
 from fsgc.evaluation.predict import predict_scores
 from fsgc.evaluation.statistics import Summary, episode_table
 from fsgc.files import replacing
@@ -18,7 +19,7 @@ from fsgc.training.checkpoint import TrainedModel
 from fsgc.zarr_io import write_arrays
 
 SCORES_KIND = "fsgc.scores"
-RECORD = "record.json"
+RECORD, OUTCOMES = "record.json", "outcomes.bin"
 HEADLINE = ("accuracy", "accuracy_ci95", "macro_f1")  # what `dvc metrics` and `dvc exp show` compare
 
 
@@ -27,8 +28,8 @@ def evaluate(
 ) -> dict[str, Any]:
     """Run a trained method over all stored test episodes and write what came out below `out`.
 
-    Files: `record.json` (everything that is known of the result), `episodes.parquet` (a row per episode) and
-    `scores.zarr` (`[E, N·Q, N]`).
+    Files: `record.json` (everything that is known of the result), `outcomes.bin` (which queries were answered
+    correctly, see `fsgc.evaluation.outcomes`), `episodes.parquet` (a row per episode) and `scores.zarr` (`[E, N·Q, N]`).
 
     Args:
         model: the trained method.
@@ -71,6 +72,7 @@ def evaluate(
     with replacing(out / "episodes.parquet") as partial:
         table.write_parquet(partial)
     write_arrays(out / "scores.zarr", {"scores": values}, {"kind": SCORES_KIND, **identity})
+    Outcomes.of(values, episodes).save(out / OUTCOMES)
     write_json(out / record_name, record)
     return record
 
