@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import io
-import json
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -11,43 +10,17 @@ from typing import Any
 import torch
 
 from fsgc.episodes.batches import Episodes
-from fsgc.errors import StoreError
-from fsgc.files import replacing
+from fsgc.errors import FsgcError, StoreError
 from fsgc.methods.contract import Method, TaskShape
 from fsgc.methods.learned import LearnedMethod
-from fsgc.methods.registry import method_entry
+from fsgc.methods.registry import Entry, method_entry
 from fsgc.training.fit import FitReport
-
-KIND = "fsgc.model"
-VERSION = 2
-
-
-def report_path(model: Path) -> Path:
-    """The file beside a model that tells what its training took."""
-    return model.with_suffix(".json")
-
-
-def _load_report(path: Path) -> FitReport:
-    try:
-        return FitReport(**json.loads(path.read_text(encoding="utf-8")))
-    except (OSError, ValueError, TypeError) as error:
-        raise StoreError(
-            f"{path}, the report of the training, cannot be read ({error}); train the model again"
-        ) from error
+from fsgc.training.model_file import read_model, read_report, write_model
 
 
 def peek(path: Path) -> dict[str, Any]:
-    """What a model file holds: origin, settings and weights."""
-    try:
-        content: dict[str, Any] = torch.load(path, map_location="cpu", weights_only=True)
-        is_model = content["kind"] == KIND and content["version"] == VERSION
-    except FileNotFoundError:
-        raise StoreError(f"{path} does not exist; train a model with 'dvc repro' or 'fsgc train'") from None
-    except Exception as error:  # a damaged file makes the reader raise nearly anything
-        raise StoreError(f"{path} is damaged ({error}); train it again") from error
-    if not is_model:
-        raise StoreError(f"{path} is not a model of this version of fsgc; train it again")
-    return content
+    """What a model file holds: origin, settings and state, every field checked."""
+    return read_model(path)
 
 
 @dataclass(frozen=True)
@@ -82,8 +55,6 @@ class TrainedModel:
         The model's bytes are a function of what was trained; how long that took is not, so it has a file of its own.
         """
         content = {
-            "kind": KIND,
-            "version": VERSION,
             "model": self.model,
             "dataset": self.dataset,
             "shots": self.shots,
@@ -91,14 +62,9 @@ class TrainedModel:
             "features": list(self.features),
             "settings": asdict(self.settings),
             "shape": asdict(self.shape),
-            "weights": self.method.state_dict() if isinstance(self.method, LearnedMethod) else {},
+            "state": self.method.state_dict() if isinstance(self.method, LearnedMethod) else {},
         }
-        buffer = io.BytesIO()  # saved to a path, the archive would carry the name of that path
-        torch.save(content, buffer)
-        with replacing(report_path(path)) as partial:
-            partial.write_text(json.dumps(asdict(self.report), indent=2) + "\n", encoding="utf-8")
-        with replacing(path) as partial:
-            partial.write_bytes(buffer.getvalue())
+        write_model(path, content, asdict(self.report))
 
     @classmethod
     def load(cls, path: Path, episodes: Episodes) -> TrainedModel:
@@ -108,11 +74,12 @@ class TrainedModel:
         try:
             settings = entry.method().settings_type(**content["settings"])
             shape = TaskShape(**content["shape"])
+            check_size(entry, shape, settings, content["state"])
             method = entry.make(shape, settings)
             if isinstance(method, LearnedMethod):
-                method.load_state_dict(content["weights"])
+                method.load_state_dict(content["state"])
                 method.eval()
-        except (RuntimeError, TypeError) as error:
+        except (RuntimeError, TypeError, FsgcError) as error:
             raise StoreError(f"{path} does not fit this version of {content['model']}: {error}") from error
         if tuple(content["features"]) != episodes.feature_names or shape.num_features != episodes.num_features:
             raise StoreError(
@@ -127,7 +94,21 @@ class TrainedModel:
             seed=content["seed"],
             features=tuple(content["features"]),
             settings=settings,
-            report=_load_report(report_path(path)),
+            report=read_report(path, bound=True),
             method=method,
             shape=shape,
         )
+
+
+def check_size(entry: Entry, shape: TaskShape, settings: Any, state: Mapping[str, Any]) -> None:
+    """Refuse settings that ask for other weights than the file has, before any memory is taken for them."""
+    with torch.device("meta"):
+        method = entry.make(shape, settings)
+    if not isinstance(method, LearnedMethod):
+        return
+    wanted = {name: tuple(weight.shape) for name, weight in method.state_dict().items()}
+    found = {name: tuple(getattr(weight, "shape", ())) for name, weight in state.items()}
+    if wanted != found:
+        name = min(dict(wanted.items() ^ found.items()))
+        asked, there = wanted.get(name, "none"), found.get(name, "none")
+        raise RuntimeError(f"{name}: its settings ask for the shape {asked}, its weights have {there}")
