@@ -13,8 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fsgc.data.formats.networkx_graphs import raw_from_networkx
-from fsgc.data.formats.raw import GraphVocabulary, in_order
+from fsgc.data.formats.raw import in_order
 from fsgc.data.formats.read import read_graphs, recognise
+from fsgc.data.vocabulary import GraphVocabulary
 from fsgc.errors import DataFormatError, FsgcError, SettingsError
 from tests.data.formats import made
 
