@@ -29,7 +29,7 @@ def evaluate(
     """Run a trained method over all stored test episodes and write what came out below `out`.
 
     Files: `record.json` (everything that is known of the result), `outcomes.bin` (which queries were answered
-    correctly, see `fsgc.evaluation.outcomes`), `episodes.parquet` (a row per episode) and `scores.zarr` (`[E, N·Q, N]`).
+    correctly, see `fsgc.evaluation.outcomes`), `episodes.parquet` (a row per episode), `scores.zarr` (`[E, N·Q, N]`).
 
     Args:
         model: the trained method.
