@@ -26,7 +26,7 @@ from fsgc.settings import PARAMS_FILE, Count, Seed, from_mapping, load_params, s
 from fsgc.training.settings import Training, TrainSettings
 
 T = TypeVar("T")
-DEFAULT_PRESET = "paper"
+DEFAULT_PRESET, AUTHORS = "paper", "authors"
 PLUGINS = "plugins"  # the section with the sections of methods from outside the package
 
 
@@ -79,7 +79,7 @@ class Experiment:
         method_entry(made.model)
         return cls(
             keys=made,
-            features=check_features(catalog_entry(made.dataset), made.features),
+            features=check_features(catalog_entry(made.dataset), made.features, made.preset == AUTHORS),
             split=from_mapping("split", SplitSettings, _keys(params, "split")),
             episodes=from_mapping("episodes", EpisodeSettings, _keys(params, "episodes")),
             params=params,

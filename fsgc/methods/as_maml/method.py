@@ -12,7 +12,8 @@ import torch.nn.functional as F
 from pydantic import Field
 from torch import Tensor
 
-from fsgc.data.features import FeatureTable, node_features
+from fsgc.data.encodings import FeatureTable
+from fsgc.data.features import node_features
 from fsgc.data.graph_store import GraphStore
 from fsgc.episodes.batches import EpisodeBatch, Episodes, StoredBatches
 from fsgc.errors import SettingsError
