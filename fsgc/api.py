@@ -22,7 +22,7 @@ from fsgc.files import replacing
 from fsgc.recipes import as_json, recipe
 from fsgc.settings import from_mapping
 from fsgc.steps import download, episodes, graphs, prepare, split
-from fsgc.steps.open import open_episodes
+from fsgc.steps.open import check_keys, open_episodes
 from fsgc.steps.prepare import store_of
 from fsgc.training.checkpoint import describe
 from fsgc.training.settings import Training, TrainSettings
@@ -67,10 +67,11 @@ def load_episodes(
     experiment = _data_experiment(dataset, shots=shots, seed=seed, episodes=settings, features=features)
     ensure_episodes(workspace, experiment, any_settings=settings is None)
     keys = experiment.keys
-    return Episodes.open(
+    opened = Episodes.open(
         workspace.graphs(dataset), workspace.split(dataset, keys.seed),
         workspace.episodes(dataset, keys.shots, keys.seed), experiment.features,
     )  # fmt: skip
+    return check_keys(opened, keys)
 
 
 def open_experiment(experiment: Experiment, workspace: Workspace | None = None, any_settings: bool = False) -> Episodes:

@@ -59,8 +59,8 @@ def test_episodes_of_other_graphs_are_refused(workspace: Path) -> None:
 @pytest.mark.parametrize(
     ("wrong", "there", "message"),
     [
-        ("splits/triangles_gen-seed1.json", "splits/triangles_gen-seed0.json", r"is of \('triangles_gen', 1, 2010\)"),
-        ("episodes/triangles_gen-4shot-seed0.zarr", "episodes/triangles_gen-5shot-seed0.zarr", r"is of .*, 4, 0\)"),
+        ("splits/triangles_gen-seed1.json", "splits/triangles_gen-seed0.json", r"of \('triangles_gen', 1, 2010\)"),
+        ("episodes/triangles_gen-4shot-seed0.zarr", "episodes/triangles_gen-5shot-seed0.zarr", r"holds .*, 4, 0\)"),
     ],
 )
 def test_a_whole_store_in_the_wrong_place_is_refused(workspace: Path, wrong: str, there: str, message: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fsgc.episodes.batches import Episodes
 from fsgc.errors import StoreError
-from fsgc.experiment import Experiment
+from fsgc.experiment import Experiment, Keys
 from fsgc.integrity import REMEDY
 from fsgc.steps.prepare import store_of
 from fsgc.workspace import Workspace
@@ -20,6 +20,11 @@ def open_episodes(workspace: Workspace, experiment: Experiment) -> Episodes:
         features=experiment.features,
         prepared=store_of(workspace, experiment),
     )
+    return check_keys(episodes, keys)
+
+
+def check_keys(episodes: Episodes, keys: Keys) -> Episodes:
+    """The episodes, if they are those of the keys; a store that was put in another's place is refused."""
     found, wanted = (episodes.split.dataset, episodes.shots, episodes.split.seed), (keys.dataset, keys.shots, keys.seed)
     if found != wanted:
         raise StoreError(f"{episodes.store.path} holds the episodes of {found}, expected {wanted}; {REMEDY}")
