@@ -101,6 +101,9 @@ def node_features(graphs: GraphStore, names: Sequence[str], base_classes: Sequen
     if not base.any():
         raise SettingsError("features: no graph of a base class to take statistics from")
     parts = [FEATURES[name](graphs, base) for name in names]
+    empty = [name for name, part in zip(names, parts, strict=True) if not part.table.shape[1]]
+    if empty:
+        raise SettingsError(f"features: these graphs have no {empty[0]}; choose others", key="features")
     if len(parts) == 1:
         return parts[0]
     # The distinct combinations of the parts' codes are the rows of the whole.
