@@ -90,6 +90,9 @@ class FeatureEncoder:
             encoding.encode(FEATURES[name].values(graphs))
             for name, encoding in zip(self.names, self.encodings, strict=True)
         ]
+        empty = [name for name, part in zip(self.names, parts, strict=True) if not part.table.shape[1]]
+        if empty:
+            raise SettingsError(f"features: these graphs have no {empty[0]}; choose others", key="features")
         if len(parts) == 1:
             return parts[0]
         # The distinct combinations of the parts' codes are the rows of the whole.

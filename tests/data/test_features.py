@@ -125,6 +125,8 @@ def test_unknown_names_are_refused() -> None:
         node_features(STORE, [], [0])
     with pytest.raises(SettingsError, match="base class"):
         node_features(STORE, ["degree"], [77])
+    with pytest.raises(SettingsError, match=r"^features: these graphs have no attributes; choose others$"):
+        node_features(random_store(0), ["degree", "attributes"], [0])
 
 
 def test_combined_one_hot_features_keep_a_small_table() -> None:

@@ -251,7 +251,7 @@ def test_degrees_can_stand_in_for_the_datasets_features(episodes: Episodes) -> N
     ],
 )  # fmt: skip
 def test_bad_settings_are_refused_by_name(key: str, value: Any) -> None:
-    with pytest.raises(SettingsError, match=rf"as_maml\.{key}: "):
+    with pytest.raises(SettingsError, match=rf"^as_maml\.{key} must be "):
         from_mapping("as_maml", AsMamlSettings, {key: value})
 
 
