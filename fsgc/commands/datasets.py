@@ -39,14 +39,14 @@ def _classes(entry: Dataset) -> str:
 
 
 def _row(entry: Dataset, workspace: Workspace) -> list[str]:
-    figures = entry.statistics
+    statistics = entry.statistics
     return [
         entry.key,
         entry.title,
-        str(figures.graphs),
-        str(figures.classes),
-        f"{figures.nodes:.2f}",
-        f"{figures.edges:.2f}",
+        str(statistics.graphs),
+        str(statistics.classes),
+        f"{statistics.nodes:.2f}",
+        f"{statistics.edges:.2f}",
         str(entry.way),
         _classes(entry),
         " ".join(entry.features),
@@ -90,13 +90,13 @@ def show(key: str, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(_as_json(entry, workspace), indent=2))
         return
-    figures = entry.statistics
+    statistics = entry.statistics
     validation = " ".join(map(str, entry.validation)) or "held-out graphs of the base classes"
     lines = [
         ("title", entry.title),
         ("about", entry.about),
-        ("graphs", f"{figures.graphs}, {figures.nodes:.2f} nodes and {figures.edges:.2f} edges on average"),
-        ("classes", str(figures.classes)),
+        ("graphs", f"{statistics.graphs}, {statistics.nodes:.2f} nodes and {statistics.edges:.2f} edges on average"),
+        ("classes", str(statistics.classes)),
         ("way", str(entry.way)),
         ("base", " ".join(map(str, entry.base))),
         ("validation", validation),

@@ -25,17 +25,17 @@ def tsne(dataset: str, models: tuple[str, ...], shots: int, episodes: tuple[int,
     """Draw stored test episodes of DATASET as each MODEL embeds them: a row an episode, a column a model."""
     from fsgc.errors import StoreError
     from fsgc.report.cells import find_cells, workspace_of
+    from fsgc.report.figures.collect import draw_tsne
+    from fsgc.report.figures.style import save_figure
     from fsgc.report.paper import load_paper
-    from fsgc.report.pictures import draw_tsne
-    from fsgc.report.scores import Results
-    from fsgc.report.style import save_figure
+    from fsgc.report.results import Results
 
     results = Results(find_cells(root))
-    absent = [model for model in models if results.score(dataset, shots, model) is None]
+    absent = [model for model in models if results.result(dataset, shots, model) is None]
     if absent:
         raise StoreError(f"no result of {', '.join(absent)} on {dataset}, {shots}-shot, below {root}")
-    drawn = draw_tsne(dataset, shots, models, episodes, results, load_paper(), workspace_of(root))
-    if drawn is None:
+    drawing = draw_tsne(dataset, shots, models, episodes, results, load_paper(), workspace_of(root))
+    if drawing is None:
         raise StoreError(f"none of {', '.join(models)} has embeddings, or their model files are not stored")
-    for path in save_figure(drawn, out):
+    for path in save_figure(drawing, out):
         click.echo(path)

@@ -17,7 +17,7 @@ from fsgc.commands.tables import cells_option, embed_option
 )
 @embed_option
 def report(root: Path, out: Path, figures: Path | None, embed: bool) -> None:
-    """Write one HTML file with the tables, the details of every figure, paired comparisons and figures.
+    """Write one HTML file with the tables, the details of every result, paired comparisons and figures.
 
     It needs no network and no other file. What is not computed yet is a gap.
     """

@@ -31,7 +31,7 @@ embed_option = click.option(
 def load_tables(root: Path) -> tuple[list[Cell], list[Table]]:
     """The cells below a directory, and all tables of them."""
     from fsgc.report.cells import find_cells, workspace_of
-    from fsgc.report.scores import Results
+    from fsgc.report.results import Results
     from fsgc.report.tables import all_tables
 
     cells = find_cells(root)
@@ -93,7 +93,7 @@ def write(keys: tuple[str, ...], root: Path, out: Path, formats: tuple[str, ...]
 def docs(root: Path, out: Path, embed: bool) -> None:
     """Write all tables that are not empty and the figures as a page to read, with the metrics they came from."""
     from fsgc.report.build import draw_all
-    from fsgc.report.scores import Results
+    from fsgc.report.results import Results
     from fsgc.report.tables import write_docs
 
     cells, made = load_tables(root)

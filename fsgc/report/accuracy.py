@@ -12,7 +12,7 @@ from fsgc.report.cells import State
 from fsgc.report.comparison import SIGNIFICANCE, Comparisons, PairingError, holm
 from fsgc.report.paper import SHOTS, Paper, PaperRow, TableSpec
 from fsgc.report.provenance import RUN_ALL, dataset_title, origin_notes, protocol_notes
-from fsgc.report.scores import Results, Score
+from fsgc.report.results import Result, Results
 from fsgc.report.table import MISSING, Heading, Row, Table, Value
 
 FURTHER = "Further"  # the group of models that the paper does not have
@@ -37,8 +37,9 @@ SCHEMA = {
 LEGEND = (
     "Accuracy in per cent, macro over classes; ± half the 95 % interval of the mean over episodes; "
     "after it, where there are several seeds, the standard deviation between them; "
-    "in brackets the paper's figure and ours minus it. Bold: the best of its column. ≈: the paired bootstrap test does "
-    f"not separate it from the best (level {100 * SIGNIFICANCE:.0f} %, Holm's correction over the table)."
+    "in brackets the paper's accuracy and ours minus it. Bold: the best of its column. "
+    "≈: the paired bootstrap test does not separate it from the best "
+    f"(level {100 * SIGNIFICANCE:.0f} %, Holm's correction over the table)."
 )
 
 
@@ -52,7 +53,7 @@ def model_title(model: str, paper: Paper) -> str:
 
 @dataclass(frozen=True)
 class Marks:
-    """Which figures of a table are best, or tied with the best.
+    """Which accuracies of a table are best, or tied with the best.
 
     Attributes:
         best: their names.
@@ -65,33 +66,33 @@ class Marks:
     notes: tuple[str, ...]
 
 
-def mark(columns: Iterable[Sequence[Score]], comparisons: Comparisons) -> Marks:
-    """Find the best of each column, and what the paired test cannot separate from it; a lone figure is not marked."""
+def mark(columns: Iterable[Sequence[Result]], comparisons: Comparisons) -> Marks:
+    """Find the best of each column, and what the paired test cannot separate from it; a lone accuracy is not marked."""
     best: set[str] = set()
     notes: list[str] = []
     names: list[str] = []
     p_values: list[float] = []
-    for scores in columns:
-        if len(scores) < 2:
+    for found in columns:
+        if len(found) < 2:
             continue
         try:
-            column = comparisons.column(scores[0].dataset, scores[0].shots)
+            column = comparisons.column(found[0].dataset, found[0].shots)
         except PairingError as error:
             notes.append(f"Nothing is marked in a column whose results cannot be paired: {error}.")
             continue
-        top = max(score.summary.mean for score in scores)
-        first = next(score for score in scores if score.summary.mean == top)
-        best |= {score.name for score in scores if score.summary.mean == top}
-        rest = [score for score in scores if score.summary.mean < top]
-        names += [score.name for score in rest]
-        p_values += [column.compare(first.model, score.model).bootstrap_p for score in rest]
+        top = max(result.summary.mean for result in found)
+        first = next(result for result in found if result.summary.mean == top)
+        best |= {result.name for result in found if result.summary.mean == top}
+        rest = [result for result in found if result.summary.mean < top]
+        names += [result.name for result in rest]
+        p_values += [column.compare(first.model, result.model).bootstrap_p for result in rest]
     tied = {name for name, p in zip(names, holm(p_values), strict=True) if p >= SIGNIFICANCE}
     return Marks(frozenset(best), frozenset(tied), tuple(notes))
 
 
 def accuracy_table(key: str, spec: TableSpec, results: Results, paper: Paper, comparisons: Comparisons) -> Table:
-    """A table of the paper, filled with what there is; published rows without a figure here are left out."""
-    rows = [row for row in paper.rows_of(spec) if row.model or set(row.figures) & set(spec.datasets)]
+    """A table of the paper, filled with what there is; published rows without a value here are left out."""
+    rows = [row for row in paper.rows_of(spec) if row.model or set(row.accuracies) & set(spec.datasets)]
     if spec.models:
         rows = [replace(row, group="") for row in rows]
     else:
@@ -100,7 +101,7 @@ def accuracy_table(key: str, spec: TableSpec, results: Results, paper: Paper, co
         rows += [
             PaperRow(model_title(model, paper), FURTHER, {}, model)
             for model in here
-            if any((*column, model) in results.scores for column in _columns(spec.datasets))
+            if any((*column, model) in results.found for column in _columns(spec.datasets))
         ]
     return _fill(key, spec.title, rows, _columns(spec.datasets), results, comparisons)
 
@@ -111,7 +112,7 @@ def other_table(results: Results, paper: Paper, comparisons: Comparisons) -> Tab
     columns = [column for column in results.columns if column[0] not in shown]
     if not columns:
         return None
-    here = [m for m in results.models if any((*c, m) in results.scores or (*c, m) in results.gaps for c in columns)]
+    here = [m for m in results.models if any((*c, m) in results.found or (*c, m) in results.gaps for c in columns)]
     order = [row.model for row in paper.rows]
     here.sort(key=lambda model: (order.index(model) if model in order else len(order), model))
     rows = [PaperRow(model_title(model, paper), "", {}, model) for model in here]
@@ -131,8 +132,8 @@ def _fill(
     comparisons: Comparisons,
 ) -> Table:
     models = [row.model for row in rows]
-    scores = [[s for m in models if m and (s := results.score(*column, m))] for column in columns]
-    marks = mark(scores, comparisons)
+    found = [[s for m in models if m and (s := results.result(*column, m))] for column in columns]
+    marks = mark(found, comparisons)
     records = [_record(row, *column, results, marks) for row in rows for column in columns]
     frame = pl.DataFrame(records, schema=SCHEMA)
     transductive = {record["model"] for record in records if record["transductive"]}
@@ -145,7 +146,7 @@ def _fill(
         )
         for place, row in enumerate(rows)
     )
-    flat = [score for column in scores for score in column]
+    flat = [result for column in found for result in column]
     notes = [LEGEND] if flat else []
     if transductive:
         notes.append("(t): transductive, a query's prediction depends on the other queries of its episode.")
@@ -157,8 +158,8 @@ def _fill(
 
 
 def _record(row: PaperRow, dataset: str, shots: int, results: Results, marks: Marks) -> dict[str, object]:
-    """One figure as data; accuracies in per cent."""
-    score = results.score(dataset, shots, row.model) if row.model else None
+    """One entry as data; accuracies in per cent."""
+    result = results.result(dataset, shots, row.model) if row.model else None
     gap = results.gap(dataset, shots, row.model) if row.model else None
     theirs = row.accuracy(dataset, shots)
     record: dict[str, object] = dict.fromkeys(SCHEMA)
@@ -167,19 +168,19 @@ def _record(row: PaperRow, dataset: str, shots: int, results: Results, marks: Ma
     if gap:
         record["state"] = gap.state.value
         record["reason"] = f"{row.title} on {dataset_title(dataset)}, {shots}-shot, {gap.state}: {gap.reason}."
-    if score:
-        mean = 100 * score.summary.mean
+    if result:
+        mean = 100 * result.summary.mean
         record |= {
             "state": State.DONE.value,
             "accuracy": mean,
-            "ci95": 100 * score.summary.ci95,
-            "std": 100 * score.summary.std,
-            "seeds": len(score.seeds),
-            "seed_std": None if score.seed_std is None else 100 * score.seed_std,
+            "ci95": 100 * result.summary.ci95,
+            "std": 100 * result.summary.std,
+            "seeds": len(result.seeds),
+            "seed_std": None if result.seed_std is None else 100 * result.seed_std,
             "difference": None if theirs is None else mean - theirs,
-            "best": score.name in marks.best,
-            "tie": score.name in marks.tied,
-            "transductive": score.transductive,
+            "best": result.name in marks.best,
+            "tie": result.name in marks.tied,
+            "transductive": result.transductive,
         }
     return record
 

@@ -7,11 +7,11 @@ from pathlib import Path
 from fsgc.report.cells import find_cells, workspace_of
 from fsgc.report.comparison import Comparisons
 from fsgc.report.details import page_data
-from fsgc.report.page import Picture, write_page
+from fsgc.report.figures.collect import draw_latent_spaces, draw_results
+from fsgc.report.figures.style import NamedFigure, save_figure
+from fsgc.report.page import write_page
 from fsgc.report.paper import load_paper
-from fsgc.report.pictures import Drawn, draw_embeddings, draw_results
-from fsgc.report.scores import Results
-from fsgc.report.style import save_figure, svg_bytes
+from fsgc.report.results import Results
 from fsgc.report.tables import all_tables
 
 
@@ -27,17 +27,16 @@ def build_report(root: Path, out: Path, figures: Path | None = None, embed: bool
     results, paper, workspace = Results(find_cells(root)), load_paper(), workspace_of(root)
     comparisons = Comparisons(results)
     tables = all_tables(results, workspace, comparisons)
-    drawn = draw_all(results, root, embed)
+    shown = draw_all(results, root, embed)
     if figures is not None:
-        for key, *_, figure in drawn:
-            save_figure(figure, figures / key)
-    pictures = [Picture(key, title, caption, svg_bytes(figure)) for key, title, caption, figure in drawn]
-    write_page(out, results, tables, page_data(results, comparisons, paper, workspace), pictures)
-    return f"{len(results.scores)} results from {len(results.cells)} cells, {len(pictures)} figures"
+        for figure in shown:
+            save_figure(figure.drawing, figures / figure.key)
+    write_page(out, results, tables, page_data(results, comparisons, paper, workspace), shown)
+    return f"{len(results.found)} results from {len(results.cells)} cells, {len(shown)} figures"
 
 
-def draw_all(results: Results, root: Path, embed: bool) -> list[Drawn]:
+def draw_all(results: Results, root: Path, embed: bool) -> list[NamedFigure]:
     """The figures of the cells below `root`; with `embed`, those for which models are loaded as well."""
     paper, workspace = load_paper(), workspace_of(root)
-    embedded = draw_embeddings(results, paper, workspace) if embed else []
-    return draw_results(results, paper, workspace) + embedded
+    latent = draw_latent_spaces(results, paper, workspace) if embed else []
+    return draw_results(results, paper, workspace) + latent

@@ -17,6 +17,7 @@ import polars as pl
 from fsgc.errors import StoreError
 from fsgc.report.statistics import Floats
 from fsgc.tables.grid import CellKey
+from fsgc.tables.runner import FAILED
 from fsgc.workspace import Workspace
 from fsgc.zarr_io import read_arrays
 
@@ -119,7 +120,7 @@ def find_cells(root: Path) -> list[Cell]:
 
 def read_cell(key: CellKey, path: Path) -> Cell:
     """Read and check one cell; nothing in its directory makes this raise."""
-    if (path / "failed.json").exists():
+    if (path / FAILED).exists():
         return _failed(key, path)
     missing = [name for name in ("metrics.json", "episodes.parquet") if not (path / name).exists()]
     if missing:
@@ -136,10 +137,10 @@ def read_cell(key: CellKey, path: Path) -> Cell:
 
 def _failed(key: CellKey, path: Path) -> Cell:
     try:
-        content = json.loads((path / "failed.json").read_text(encoding="utf-8"))
+        content = json.loads((path / FAILED).read_text(encoding="utf-8"))
         reason, command = str(content["reason"]), str(content.get("command", ""))
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        reason, command = "failed.json does not tell why", ""
+        reason, command = f"{FAILED} does not say why", ""
     return Cell(key, path, State.FAILED, reason, command=command)
 
 
@@ -160,7 +161,7 @@ def _curve(file: Path) -> list[float]:
 
 
 def _check(key: CellKey, metrics: Any, accuracy: Floats) -> None:
-    """Refuse metrics of another experiment than the directory's name says, or other figures than the episodes'."""
+    """Refuse metrics of another experiment than the directory's name says, or another accuracy than the episodes'."""
     absent = [name for name in _NEEDED if name not in metrics] if isinstance(metrics, dict) else list(_NEEDED)
     if absent:
         raise StoreError(f"metrics.json lacks {', '.join(absent)}")

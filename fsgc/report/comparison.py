@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from fsgc.errors import FsgcError
 from fsgc.random import generator
-from fsgc.report.scores import Results, Score
+from fsgc.report.results import Result, Results
 from fsgc.report.statistics import RESAMPLES, Floats, Interval, bootstrap_means, percentile_interval
 
 SIGNIFICANCE = 0.05
@@ -51,33 +51,33 @@ class Column:
     """The results of one dataset and number of shots on the same test episodes, ready to be compared in pairs.
 
     Args:
-        scores: at least one; results of other episodes than the first's are refused.
+        found: at least one; results of other episodes than the first's are refused.
         resamples: of the bootstrap, shared by all methods.
     """
 
-    def __init__(self, scores: Sequence[Score], resamples: int = RESAMPLES) -> None:
-        for score in scores:
-            check_pair(scores[0], score)
-        self.scores = {score.model: score for score in scores}
-        self._place = {model: place for place, model in enumerate(self.scores)}
+    def __init__(self, found: Sequence[Result], resamples: int = RESAMPLES) -> None:
+        for result in found:
+            check_pair(found[0], result)
+        self.found = {result.model: result for result in found}
+        self._place = {model: place for place, model in enumerate(self.found)}
         self._resamples = resamples
 
     @cached_property
     def _means(self) -> Floats:
         """Resampled means, `[B, M]`; the resamples depend on the episodes only, not on which methods there are."""
-        protocol = next(iter(self.scores.values())).protocol
+        protocol = next(iter(self.found.values())).protocol
         rng = generator("report", "bootstrap", protocol.dataset, protocol.shots)
-        values = np.stack([score.per_episode for score in self.scores.values()], axis=1)
+        values = np.stack([result.per_episode for result in self.found.values()], axis=1)
         return bootstrap_means(values, rng, self._resamples)
 
     def interval(self, model: str) -> Interval:
         """The bootstrap interval of a method's mean accuracy."""
-        return percentile_interval(self.scores[model].summary.mean, self._means[:, self._place[model]])
+        return percentile_interval(self.found[model].summary.mean, self._means[:, self._place[model]])
 
     def compare(self, first: str, second: str) -> Comparison:
         """Compare two methods."""
         # Accuracies are multiples of 1/(N·Q) and averages of such; rounding makes equal differences equal numbers.
-        differences = np.round(self.scores[first].per_episode - self.scores[second].per_episode, 12)
+        differences = np.round(self.found[first].per_episode - self.found[second].per_episode, 12)
         mean = float(differences.mean())
         means = self._means[:, self._place[first]] - self._means[:, self._place[second]]
         interval = percentile_interval(mean, means)
@@ -114,7 +114,7 @@ class Comparisons:
         return self._columns[key]
 
 
-def check_pair(first: Score, second: Score) -> None:
+def check_pair(first: Result, second: Result) -> None:
     """Refuse results that were not computed on the same test episodes."""
     one, other = asdict(first.protocol), asdict(second.protocol)
     differing = ", ".join(f"{name} {one[name]!r} and {other[name]!r}" for name in one if one[name] != other[name])

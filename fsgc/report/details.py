@@ -11,7 +11,7 @@ from fsgc.report.comparison import Column, Comparisons, PairingError, holm
 from fsgc.report.confusion import confusion
 from fsgc.report.paper import Paper
 from fsgc.report.provenance import cell_command, dataset_title, plain_commands
-from fsgc.report.scores import Gap, Results, Score
+from fsgc.report.results import Gap, Result, Results
 from fsgc.report.statistics import Interval, normal_interval, seed_interval
 from fsgc.workspace import Workspace
 
@@ -28,33 +28,33 @@ def _ends(interval: Interval | None) -> list[float] | None:
 
 
 def result_details(
-    score: Score, paper: Paper, workspace: Workspace, bootstrap: Interval | None, gap: Gap | None
+    result: Result, paper: Paper, workspace: Workspace, bootstrap: Interval | None, gap: Gap | None
 ) -> dict[str, Any]:
-    """Everything about one figure: intervals, seeds, curve, confusion matrix, hyperparameters, commands."""
-    first = score.cells[0]
-    row = paper.row_of(score.model)
-    theirs = row.accuracy(score.dataset, score.shots) if row else None
+    """Everything about one result: intervals, seeds, curve, confusion matrix, hyperparameters, commands."""
+    first = result.cells[0]
+    row = paper.row_of(result.model)
+    theirs = row.accuracy(result.dataset, result.shots) if row else None
     matrix = confusion(first, workspace)
     metrics = first.metrics
     return {
-        "model": score.model,
-        "title": model_title(score.model, paper),
-        "dataset": dataset_title(score.dataset),
-        "shots": score.shots,
-        "way": score.protocol.way,
-        "queries": score.protocol.queries,
-        "episodes": score.protocol.episodes,
-        "accuracy": round(score.summary.mean, _DIGITS),
-        "std": round(score.summary.std, _DIGITS),
-        "normal": _ends(normal_interval(score.per_episode)),
+        "model": result.model,
+        "title": model_title(result.model, paper),
+        "dataset": dataset_title(result.dataset),
+        "shots": result.shots,
+        "way": result.protocol.way,
+        "queries": result.protocol.queries,
+        "episodes": result.protocol.episodes,
+        "accuracy": round(result.summary.mean, _DIGITS),
+        "std": round(result.summary.std, _DIGITS),
+        "normal": _ends(normal_interval(result.per_episode)),
         "bootstrap": _ends(bootstrap),
         "paper": theirs,
         "seeds": [
-            {"seed": cell.key.seed, "accuracy": round(float(cell.accuracy.mean()), _DIGITS)} for cell in score.cells
+            {"seed": cell.key.seed, "accuracy": round(float(cell.accuracy.mean()), _DIGITS)} for cell in result.cells
         ],
-        "seedInterval": _ends(seed_interval(score.seed_means)),
+        "seedInterval": _ends(seed_interval(result.seed_means)),
         "macroF1": metrics.get("macro_f1"),
-        "transductive": score.transductive,
+        "transductive": result.transductive,
         "training": metrics.get("train") or {},
         "testSeconds": metrics.get("test_seconds"),
         "curves": _curves(first),
@@ -71,7 +71,7 @@ def _curves(cell: Cell) -> dict[str, list[float]]:
 
 
 def gap_details(dataset: str, shots: int, model: str, gap: Gap, paper: Paper) -> dict[str, Any]:
-    """What is known of a figure that is not there."""
+    """What is known of a result that is not there."""
     first = gap.cells[0]
     return {
         "model": model,
@@ -85,7 +85,7 @@ def gap_details(dataset: str, shots: int, model: str, gap: Gap, paper: Paper) ->
 
 def pair_details(column: Column) -> list[dict[str, Any]]:
     """The comparison of every pair of methods of a column, corrected for how many pairs it has."""
-    pairs = list(combinations(column.scores, 2))
+    pairs = list(combinations(column.found, 2))
     found = [column.compare(*pair) for pair in pairs]
     bootstrap, wilcoxon = (holm([getattr(c, name) for c in found]) for name in ("bootstrap_p", "wilcoxon_p"))
     return [
@@ -108,20 +108,20 @@ def page_data(results: Results, comparisons: Comparisons, paper: Paper, workspac
     details: dict[str, Any] = {}
     columns = []
     for dataset, shots in results.columns:
-        scores = results.column(dataset, shots)
+        found = results.column(dataset, shots)
         entry: dict[str, Any] = {"dataset": dataset_title(dataset), "shots": shots, "pairs": [], "trouble": ""}
         column: Column | None = None
         try:
-            column = comparisons.column(dataset, shots) if scores else None
+            column = comparisons.column(dataset, shots) if found else None
             entry["pairs"] = pair_details(column) if column else []
         except PairingError as error:
             entry["trouble"] = str(error)
         columns.append(entry)
-        for score in scores:
-            bootstrap = column.interval(score.model) if column else None
-            gap = results.gap(dataset, shots, score.model)
-            details[score.name] = result_details(score, paper, workspace, bootstrap, gap)
+        for result in found:
+            bootstrap = column.interval(result.model) if column else None
+            gap = results.gap(dataset, shots, result.model)
+            details[result.name] = result_details(result, paper, workspace, bootstrap, gap)
     for (dataset, shots, model), gap in results.gaps.items():
         details.setdefault(f"{dataset}-{shots}shot-{model}", gap_details(dataset, shots, model, gap, paper))
-    models = {model: model_title(model, paper) for model in sorted({key[2] for key in results.scores})}
+    models = {model: model_title(model, paper) for model in sorted({key[2] for key in results.found})}
     return {"results": details, "columns": columns, "models": models}

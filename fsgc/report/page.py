@@ -6,7 +6,6 @@ import base64
 import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from functools import cache
 from itertools import groupby
 from operator import attrgetter
@@ -16,22 +15,15 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from fsgc.files import replacing
+from fsgc.report.figures.style import NamedFigure
 from fsgc.report.provenance import origin_notes
-from fsgc.report.scores import Results
+from fsgc.report.results import Results
 from fsgc.report.table import Table
 
 
-@dataclass(frozen=True)
-class Picture:
-    """A figure of the page: an SVG, and what it shows in words."""
-
-    key: str
-    title: str
-    caption: str
-    svg: bytes
-
-
-def write_page(path: Path, results: Results, tables: Sequence[Table], data: Any, pictures: Sequence[Picture]) -> None:
+def write_page(
+    path: Path, results: Results, tables: Sequence[Table], data: Any, figures: Sequence[NamedFigure]
+) -> None:
     """Write the page; it loads nothing, and its policy forbids the browser to.
 
     Args:
@@ -39,10 +31,10 @@ def write_page(path: Path, results: Results, tables: Sequence[Table], data: Any,
         results: for the summary.
         tables: to show.
         data: as made by `fsgc.report.details.page_data`.
-        pictures: to show.
+        figures: to show.
     """
     template = _environment().get_template("page.html")
-    page = template.render(summary=_summary(results), tables=tables, figures=pictures, data=_finite(data))
+    page = template.render(summary=_summary(results), tables=tables, figures=figures, data=_finite(data))
     with replacing(path) as partial:
         partial.write_text(page, encoding="utf-8")
 
@@ -81,5 +73,4 @@ def _finite(data: Any) -> Any:
 def _summary(results: Results) -> str:
     states = Counter(cell.state.value for cell in results.cells)
     counted = ", ".join(f"{number} {state}" for state, number in sorted(states.items())) or "none"
-    scores = list(results.scores.values())
-    return f"Cells: {counted}. {' '.join(origin_notes(scores))}"
+    return f"Cells: {counted}. {' '.join(origin_notes(list(results.found.values())))}"

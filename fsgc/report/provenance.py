@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import platform
 import shutil
 import subprocess
 from collections.abc import Sequence
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import version
 from pathlib import Path
 
 from fsgc.data.catalog import load_catalog
-from fsgc.report.scores import Score
+from fsgc.report.results import Result
 from fsgc.tables.grid import CellKey
+from fsgc.tables.runner import PIPELINE
 
-PACKAGES = ("fsgc", "torch", "torch-geometric", "pytorch-lightning", "numpy", "scipy", "scikit-learn", "polars")
 RUN_ALL = "fsgc tables run"
-PIPELINE = "tables/dvc.yaml"
 
 
 def dataset_title(key: str) -> str:
@@ -35,57 +33,48 @@ def plain_commands(key: CellKey) -> str:
     return f"{train} && fsgc evaluate {key.name}.pt"
 
 
-def protocol_notes(scores: Sequence[Score]) -> list[str]:
-    """The protocol, the Q used and the seeds of the figures of a table."""
-    if not scores:
+def protocol_notes(found: Sequence[Result]) -> list[str]:
+    """The protocol, the Q used and the seeds of the accuracies of a table."""
+    if not found:
         return []
-    counts = sorted({score.protocol.episodes for score in scores})
-    classes = {dataset_title(score.dataset): score.protocol.way for score in scores}
+    counts = sorted({result.protocol.episodes for result in found})
+    classes = {dataset_title(result.dataset): result.protocol.way for result in found}
     queries: dict[str, dict[int, set[int]]] = {}
-    for score in scores:
-        queries.setdefault(dataset_title(score.dataset), {}).setdefault(score.shots, set()).add(score.protocol.queries)
+    for result in found:
+        queries.setdefault(dataset_title(result.dataset), {}).setdefault(result.shots, set()).add(
+            result.protocol.queries
+        )
     used = "; ".join(
         f"{title} " + ", ".join(f"{'/'.join(map(str, sorted(q)))} ({k}-shot)" for k, q in sorted(by_shots.items()))
         for title, by_shots in queries.items()
     )
-    seeds = sorted({seed for score in scores for seed in score.seeds})
-    several = [score for score in scores if len(score.seeds) > 1]
+    seeds = sorted({seed for result in found for seed in result.seeds})
+    several = [result for result in found if len(result.seeds) > 1]
     return [
         f"Protocol: {' or '.join(map(str, counts))} stored test episodes on the novel classes, "
         "the same for every model and seed; " + ", ".join(f"{title} {way}-way" for title, way in classes.items()) + ".",
         f"Q, test queries per class: {used}.",
         f"Training seeds: {', '.join(map(str, seeds))}"
         + (
-            f"; {len(several)} of {len(scores)} figures are means over several seeds."
+            f"; {len(several)} of {len(found)} accuracies are means over several seeds."
             if several
-            else "; every figure is of one seed, and its interval tells nothing of other seeds."
+            else "; every accuracy is of one seed, and its interval says nothing about other seeds."
         ),
     ]
 
 
-def origin_notes(scores: Sequence[Score], directory: Path | None = None) -> list[str]:
-    """Versions and commit: of the cells where their metrics tell, and of what wrote the tables."""
+def origin_notes(found: Sequence[Result], directory: Path | None = None) -> list[str]:
+    """The versions the cells were computed with, where they tell, and what wrote the tables."""
     notes = []
     told = {
         ", ".join(f"{name} {value}" for name, value in versions.items())
-        for score in scores
-        for cell in score.cells
+        for result in found
+        for cell in result.cells
         if isinstance(versions := cell.metrics.get("versions"), dict)
     }
     if told:
         notes.append(f"Computed with {'; '.join(sorted(told))}.")
-    return [*notes, f"Written with {current_versions()}; commit {current_commit(directory)}."]
-
-
-def current_versions() -> str:
-    """Python and the packages that figures depend on, as installed here."""
-    found = [f"Python {platform.python_version()}"]
-    for name in PACKAGES:
-        try:
-            found.append(f"{name} {version(name)}")
-        except PackageNotFoundError:
-            continue
-    return ", ".join(found)
+    return [*notes, f"Written by fsgc {version('fsgc')}, commit {current_commit(directory)}."]
 
 
 def current_commit(directory: Path | None = None) -> str:

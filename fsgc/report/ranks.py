@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from fsgc.report.scores import Results
+from fsgc.report.results import Results
 from fsgc.report.statistics import Floats
 
 LEVEL = 0.05
@@ -74,22 +74,22 @@ def cliques(ranks: Sequence[float], critical_difference: float) -> tuple[tuple[i
 def ranking(results: Results) -> Ranking | None:
     """Rank the methods over the columns that have all of them; `None` with fewer than two methods or columns.
 
-    A partial table has gaps: of all choices of methods with their shared columns, the one with most figures is taken.
+    A partial table has gaps: of all choices of methods with their shared columns, the one with most results is taken.
     """
     columns_of = {
-        model: frozenset((dataset, shots) for dataset, shots, name in results.scores if name == model)
+        model: frozenset((dataset, shots) for dataset, shots, name in results.found if name == model)
         for model in results.models
     }
     best: tuple[list[str], list[tuple[str, int]]] | None = None
     for shared in sorted({one & other for one in columns_of.values() for other in columns_of.values()}, key=sorted):
         models = [model for model, columns in columns_of.items() if shared <= columns]
-        figures = len(shared) * len(models)
-        if len(shared) > 1 and len(models) > 1 and (best is None or figures > len(best[0]) * len(best[1])):
+        size = len(shared) * len(models)
+        if len(shared) > 1 and len(models) > 1 and (best is None or size > len(best[0]) * len(best[1])):
             best = models, sorted(shared)
     if best is None:
         return None
     models, columns = best
-    accuracy = np.array([[results.scores[*column, model].summary.mean for model in models] for column in columns])
+    accuracy = np.array([[results.found[*column, model].summary.mean for model in models] for column in columns])
     ranks = rank_columns(accuracy)
     order = np.argsort(ranks.mean(axis=0), kind="stable")
     averages = tuple(float(rank) for rank in ranks.mean(axis=0)[order])

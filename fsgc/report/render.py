@@ -57,7 +57,7 @@ def _markdown_value(value: Value) -> str:
 
 
 def marks(value: Value) -> str:
-    """What follows a figure: interval, deviation between seeds, tie, the paper's figure and the difference."""
+    """What follows an accuracy: interval, deviation between seeds, tie, the paper's accuracy and the difference."""
     interval = f" ± {value.interval}" if value.interval else ""
     interval += f" (seeds {value.seeds})" if value.seeds else ""
     tie = " ≈" if value.tie else ""
@@ -74,7 +74,7 @@ def _escape_markdown(text: str) -> str:
 def latex(table: Table) -> str:
     r"""A `table*` environment for a document that loads `booktabs` and `graphicx`.
 
-    Every figure takes two columns, ours and the paper's, so that both line up; a column that has none of the paper's
+    Every value takes two columns, ours and the paper's, so that both line up; a column that has none of the paper's
     takes one. The whole is scaled to the width of the text.
     """
     has_paper = [any(row.values[place].paper for row in table.rows) for place in range(len(table.headings))]
@@ -155,5 +155,5 @@ def latex_document(body: str) -> str:
 
 
 def csv(table: Table) -> str:
-    """The figures as data, a row each."""
+    """The values as data, a row each."""
     return table.frame.write_csv()

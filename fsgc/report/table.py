@@ -11,19 +11,19 @@ MISSING = "—"
 
 @dataclass(frozen=True)
 class Value:
-    """One figure of a table.
+    """One value of a table.
 
     Attributes:
-        text: the figure, or a word for why there is none.
+        text: the value, or a word for why there is none.
         interval: half its 95 % interval.
         seeds: the standard deviation between seeds, where there are several.
-        paper: the paper's figure.
+        paper: the paper's value.
         difference: ours minus the paper's.
         best: whether it is the best of its column.
         tie: whether the paired test cannot separate it from the best.
         name: of the result it shows, e.g. `triangles-5shot-pn`; empty for plain text.
         number: what to sort by; `None` goes last.
-        is_gap: whether `text` stands for a missing figure.
+        is_gap: whether `text` stands for a missing value.
     """
 
     text: str
@@ -65,7 +65,7 @@ class Table:
         label: head of the first column.
         headings: heads of the others.
         rows: one value per heading each.
-        frame: the same as data, a row per figure.
+        frame: the same as data, a row per value.
         notes: what stands below.
         hint: for an empty table, what to run; empty otherwise.
     """

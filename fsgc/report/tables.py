@@ -15,12 +15,12 @@ from fsgc.report.overview import dataset_table, efficiency_table
 from fsgc.report.paper import load_paper
 from fsgc.report.provenance import RUN_ALL
 from fsgc.report.render import csv, latex, markdown
-from fsgc.report.scores import Results
+from fsgc.report.results import Results
 from fsgc.report.table import Table
 from fsgc.workspace import Workspace
 
 if TYPE_CHECKING:
-    from fsgc.report.pictures import Drawn
+    from fsgc.report.figures.style import NamedFigure
 
 WRITERS = {"md": markdown, "tex": latex, "csv": csv}
 
@@ -56,14 +56,12 @@ def write_tables(tables: list[Table], directory: Path, formats: tuple[str, ...] 
     return written
 
 
-def write_docs(tables: list[Table], cells: list[Cell], drawn: list[Drawn], directory: Path) -> list[Path]:
+def write_docs(tables: list[Table], cells: list[Cell], figures: list[NamedFigure], directory: Path) -> list[Path]:
     """Write the results as pages to read: all tables that are not empty, and the metrics they came from.
 
     `README.md` has the tables and, from `figures/`, the figures; `metrics/` the metrics of every cell that is done,
     `csv/` the tables as data.
     """
-    from fsgc.report.style import svg_bytes  # Matplotlib takes long to load, and only this needs it
-
     shown = [table for table in tables if not table.hint]
     empty = [table for table in tables if table.hint]
     done = [cell for cell in cells if cell.state is State.DONE]
@@ -76,11 +74,11 @@ def write_docs(tables: list[Table], cells: list[Cell], drawn: list[Drawn], direc
         "",
         *(
             f"- [{title}](#{_anchor(title)})"
-            for title in [*(t.title for t in shown), *(title for _, title, *_ in drawn)]
+            for title in [*(table.title for table in shown), *(figure.title for figure in figures)]
         ),
         "",
         "\n".join(markdown(table) for table in shown),
-        *(f"## {title}\n\n![{title}](figures/{key}.svg)\n\n{caption}\n" for key, title, caption, _ in drawn),
+        *(f"## {f.title}\n\n![{f.title}](figures/{f.key}.svg)\n\n{f.caption}\n" for f in figures),
     ]
     if empty:
         lines += ["## Not computed yet", "", *(f"- {table.title}" for table in empty), "", f"Run: `{RUN_ALL}`", ""]
@@ -91,8 +89,8 @@ def write_docs(tables: list[Table], cells: list[Cell], drawn: list[Drawn], direc
             shutil.copyfile(cell.path / "metrics.json", partial / f"{cell.key.name}.json")
     with replacing(directory / "figures") as partial:
         partial.mkdir()
-        for key, *_, figure in drawn:
-            (partial / f"{key}.svg").write_bytes(svg_bytes(figure))
+        for figure in figures:
+            (partial / f"{figure.key}.svg").write_bytes(figure.svg())
     with replacing(page) as partial:
         partial.write_text("\n".join(lines), encoding="utf-8")
     return [page, *write_tables(shown, directory / "csv", ("csv",))]

@@ -44,7 +44,7 @@
       });
     }
   }
-  document.querySelectorAll("table.figures").forEach(sortable);
+  document.querySelectorAll("table.values").forEach(sortable);
 
   // ---- details of a result ----
   function definitions(entries) {

@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from fsgc.episodes.batches import EpisodeBatch, Episodes
 from fsgc.errors import SettingsError
 from fsgc.report.cells import Cell
-from fsgc.report.style import COLOURS, house_style, panels
+from fsgc.report.figures.style import COLOURS, house_style, panels
 from fsgc.training.checkpoint import TrainedModel
 
 SAMPLES = 100  # per class, as in the paper

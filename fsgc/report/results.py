@@ -1,4 +1,4 @@
-"""A figure of a table: one model on one dataset with one number of shots, over all its seeds."""
+"""The results of a table: one model on one dataset with one number of shots, over all its seeds."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from fsgc.report.statistics import Floats
 
 
 @dataclass(frozen=True)
-class Score:
+class Result:
     """The cells of one model, dataset and number of shots that are done, on the same test episodes.
 
     Attributes:
@@ -73,7 +73,7 @@ class Score:
 
 @dataclass(frozen=True)
 class Gap:
-    """Why there is no figure.
+    """Why there is no result.
 
     Attributes:
         state: `failed`, `unfinished` or `damaged`.
@@ -87,7 +87,7 @@ class Gap:
 
 
 class Results:
-    """All figures there are, and what is known of those there are not.
+    """All results there are, and what is known of those there are not.
 
     Args:
         cells: as found on disk.
@@ -95,7 +95,7 @@ class Results:
 
     def __init__(self, cells: Sequence[Cell]) -> None:
         self.cells = tuple(cells)
-        self.scores: dict[tuple[str, int, str], Score] = {}
+        self.found: dict[tuple[str, int, str], Result] = {}
         self.gaps: dict[tuple[str, int, str], Gap] = {}
         ordered = sorted(cells, key=lambda cell: cell.key)
         for key, group in groupby(ordered, key=lambda cell: (cell.key.dataset, cell.key.shots, cell.key.model)):
@@ -108,29 +108,29 @@ class Results:
             self.gaps[key] = Gap(State.DAMAGED, "its seeds were tested on different episodes", tuple(done))
             return
         if done:
-            self.scores[key] = Score(*key, tuple(done))
+            self.found[key] = Result(*key, tuple(done))
         if rest:
             reasons = "; ".join(f"seed {cell.key.seed}: {cell.reason}" for cell in rest)
             self.gaps[key] = Gap(rest[0].state, reasons, tuple(rest))
 
-    def score(self, dataset: str, shots: int, model: str) -> Score | None:
-        """The figure, if it exists."""
-        return self.scores.get((dataset, shots, model))
+    def result(self, dataset: str, shots: int, model: str) -> Result | None:
+        """The result, if there is one."""
+        return self.found.get((dataset, shots, model))
 
     def gap(self, dataset: str, shots: int, model: str) -> Gap | None:
-        """What went wrong with (some seeds of) a figure, if anything did."""
+        """What went wrong with (some seeds of) a result, if anything did."""
         return self.gaps.get((dataset, shots, model))
 
-    def column(self, dataset: str, shots: int) -> list[Score]:
-        """All figures of a dataset and number of shots."""
-        return [score for score in self.scores.values() if (score.dataset, score.shots) == (dataset, shots)]
+    def column(self, dataset: str, shots: int) -> list[Result]:
+        """All results of a dataset and number of shots."""
+        return [result for result in self.found.values() if (result.dataset, result.shots) == (dataset, shots)]
 
     @property
     def columns(self) -> list[tuple[str, int]]:
         """The datasets and numbers of shots of all cells, in order."""
-        return sorted({(dataset, shots) for dataset, shots, _ in (*self.scores, *self.gaps)})
+        return sorted({(dataset, shots) for dataset, shots, _ in (*self.found, *self.gaps)})
 
     @property
     def models(self) -> list[str]:
         """The models of all cells, in order."""
-        return sorted({model for *_, model in (*self.scores, *self.gaps)})
+        return sorted({model for *_, model in (*self.found, *self.gaps)})

@@ -1,4 +1,4 @@
-"""Which figures the results allow, drawn for the page."""
+"""Which figures the results allow, each drawn and captioned."""
 
 from __future__ import annotations
 
@@ -14,21 +14,22 @@ from fsgc.data.splits import Split
 from fsgc.episodes.batches import Episodes
 from fsgc.errors import FsgcError
 from fsgc.report.accuracy import model_title
-from fsgc.report.figures import (
+from fsgc.report.figures.plots import (
     accuracy_against_shots,
     class_distribution,
     critical_difference,
     episode_distributions,
     training_curves,
 )
+from fsgc.report.figures.style import NamedFigure
 from fsgc.report.paper import Paper
 from fsgc.report.provenance import dataset_title
 from fsgc.report.ranks import ranking
-from fsgc.report.scores import Results, Score
+from fsgc.report.results import Result, Results
 from fsgc.workspace import Workspace
 
 if TYPE_CHECKING:
-    from fsgc.report.embeddings import Embedded
+    from fsgc.report.figures.latent_space import Embedded
 
 EMBEDDED_MODELS = ("pn", "pn_tae", "pn_tae_mu", "gsm")
 MIXUP_PAIRS = (("pn_tae", "pn_tae_mu"), ("pn", "pn_mu"))
@@ -36,12 +37,10 @@ TSNE_EPISODES = (0, 1, 2)
 SIMILARITY_EPISODES = 100
 log = logging.getLogger(__name__)
 
-Drawn = tuple[str, str, str, Figure]  # key, title, caption, figure
 
-
-def draw_results(results: Results, paper: Paper, workspace: Workspace) -> list[Drawn]:
+def draw_results(results: Results, paper: Paper, workspace: Workspace) -> list[NamedFigure]:
     """The figures that need no model: ranks, shots, distributions, curves, classes; without data, none."""
-    makers: tuple[Callable[[], Drawn | None], ...] = (
+    makers: tuple[Callable[[], NamedFigure | None], ...] = (
         lambda: _ranks(results, paper),
         lambda: _shots(results, paper),
         lambda: _episodes(results, paper),
@@ -49,18 +48,18 @@ def draw_results(results: Results, paper: Paper, workspace: Workspace) -> list[D
         lambda: _steps(results, paper),
         lambda: _classes(results, workspace),
     )
-    return [drawn for make in makers if (drawn := make())]
+    return [figure for make in makers if (figure := make())]
 
 
 def _order(results: Results, paper: Paper) -> list[str]:
     """The titles of all methods with results, in the order of the paper's tables, others last."""
     known = [row.model for row in paper.rows]
-    models = sorted({model for *_, model in results.scores})
+    models = sorted({model for *_, model in results.found})
     models.sort(key=lambda model: known.index(model) if model in known else len(known))
     return [model_title(model, paper) for model in models]
 
 
-def _ranks(results: Results, paper: Paper) -> Drawn | None:
+def _ranks(results: Results, paper: Paper) -> NamedFigure | None:
     ranked = ranking(results)
     if ranked is None:
         return None
@@ -70,23 +69,25 @@ def _ranks(results: Results, paper: Paper) -> Drawn | None:
         f"Average ranks over {columns}; 1 is the best. Bars join methods that do not differ at the 5 % level "
         f"(Nemenyi; Friedman's p over all is {ranked.friedman_p:.2g})."
     )
-    return "ranks", "Average ranks", caption, critical_difference(ranked, titles)
+    return NamedFigure("ranks", "Average ranks", caption, critical_difference(ranked, titles))
 
 
-def _shots(results: Results, paper: Paper) -> Drawn | None:
+def _shots(results: Results, paper: Paper) -> NamedFigure | None:
     datasets: dict[str, dict[str, list[tuple[int, float, float]]]] = {}
-    for score in sorted(results.scores.values(), key=lambda s: (s.dataset, s.model, s.shots)):
-        methods = datasets.setdefault(dataset_title(score.dataset), {})
-        point = (score.shots, score.summary.mean, score.summary.ci95)
-        methods.setdefault(model_title(score.model, paper), []).append(point)
+    for result in sorted(results.found.values(), key=lambda s: (s.dataset, s.model, s.shots)):
+        methods = datasets.setdefault(dataset_title(result.dataset), {})
+        point = (result.shots, result.summary.mean, result.summary.ci95)
+        methods.setdefault(model_title(result.model, paper), []).append(point)
     shown = {title: m for title, m in datasets.items() if len({p[0] for points in m.values() for p in points}) > 1}
     if not shown:
         return None
     caption = "Test accuracy by number of shots, with the 95 % interval over episodes."
-    return "shots", "Accuracy against shots", caption, accuracy_against_shots(shown, _order(results, paper))
+    return NamedFigure(
+        "shots", "Accuracy against shots", caption, accuracy_against_shots(shown, _order(results, paper))
+    )
 
 
-def _by_column(results: Results) -> dict[str, list[Score]]:
+def _by_column(results: Results) -> dict[str, list[Result]]:
     return {
         f"{dataset_title(dataset)}, {shots}-shot": found
         for dataset, shots in results.columns
@@ -94,10 +95,10 @@ def _by_column(results: Results) -> dict[str, list[Score]]:
     }
 
 
-def _episodes(results: Results, paper: Paper) -> Drawn | None:
+def _episodes(results: Results, paper: Paper) -> NamedFigure | None:
     columns = {
-        title: {model_title(score.model, paper): score.per_episode for score in scores}
-        for title, scores in _by_column(results).items()
+        title: {model_title(result.model, paper): result.per_episode for result in found}
+        for title, found in _by_column(results).items()
     }
     if not columns:
         return None
@@ -105,30 +106,34 @@ def _episodes(results: Results, paper: Paper) -> Drawn | None:
         "Accuracy of single test episodes: median (line), quartiles (box), 5th to 95th percentile (whiskers), "
         "mean (diamond)."
     )
-    return "episodes", "Accuracy per episode", caption, episode_distributions(columns, _order(results, paper))
+    return NamedFigure(
+        "episodes", "Accuracy per episode", caption, episode_distributions(columns, _order(results, paper))
+    )
 
 
-def _curves(results: Results, paper: Paper) -> Drawn | None:
+def _curves(results: Results, paper: Paper) -> NamedFigure | None:
     caption = "Accuracy on the validation episodes after every epoch, of each method's first seed."
     return _of_curves("val_accuracy", results, paper, "curves", "Training curves", caption)
 
 
-def _steps(results: Results, paper: Paper) -> Drawn | None:
+def _steps(results: Results, paper: Paper) -> NamedFigure | None:
     caption = "Steps that a training task takes by the verdict of the step controller, the mean of each epoch's tasks."
     return _of_curves("steps", results, paper, "steps", "Adaptive steps", caption)
 
 
-def _of_curves(name: str, results: Results, paper: Paper, key: str, title: str, caption: str) -> Drawn | None:
+def _of_curves(name: str, results: Results, paper: Paper, key: str, title: str, caption: str) -> NamedFigure | None:
     columns = {}
-    for column, scores in _by_column(results).items():
-        curves = {model_title(score.model, paper): score.cells[0].curves() for score in scores}
+    for column, found in _by_column(results).items():
+        curves = {model_title(result.model, paper): result.cells[0].curves() for result in found}
         noted = {method: curve for method, curve in curves.items() if curve.get(name)}
         if noted:
             columns[column] = noted
-    return (key, title, caption, training_curves(columns, _order(results, paper), name)) if columns else None
+    if not columns:
+        return None
+    return NamedFigure(key, title, caption, training_curves(columns, _order(results, paper), name))
 
 
-def _classes(results: Results, workspace: Workspace) -> Drawn | None:
+def _classes(results: Results, workspace: Workspace) -> NamedFigure | None:
     datasets = {}
     for key in dict.fromkeys(dataset for dataset, _ in results.columns):
         splits = sorted(workspace.root.glob(f"splits/{key}-seed*.json"))
@@ -137,23 +142,25 @@ def _classes(results: Results, workspace: Workspace) -> Drawn | None:
     if not datasets:
         return None
     caption = "Graphs of each class, largest first. The axis is logarithmic where classes are very unequal."
-    return "classes", "Class distribution", caption, class_distribution(datasets)
+    return NamedFigure("classes", "Class distribution", caption, class_distribution(datasets))
 
 
-def draw_embeddings(results: Results, paper: Paper, workspace: Workspace) -> list[Drawn]:
+def draw_latent_spaces(results: Results, paper: Paper, workspace: Workspace) -> list[NamedFigure]:
     """The figures that need models and stored episodes: t-SNE and class similarity, for the fewest shots there are."""
-    drawn = []
+    figures = []
     for dataset in dict.fromkeys(dataset for dataset, _ in results.columns):
         shots = min(number for name, number in results.columns if name == dataset)
         try:
-            drawn += _embeddings_of(dataset, shots, results, paper, workspace)
+            figures += _latent_spaces_of(dataset, shots, results, paper, workspace)
         except FsgcError as error:
             log.info("no embeddings of %s: %s", dataset, error)
-    return drawn
+    return figures
 
 
-def _embeddings_of(dataset: str, shots: int, results: Results, paper: Paper, workspace: Workspace) -> list[Drawn]:
-    from fsgc.report.embeddings import class_similarity_figure, mean_class_distance
+def _latent_spaces_of(
+    dataset: str, shots: int, results: Results, paper: Paper, workspace: Workspace
+) -> list[NamedFigure]:
+    from fsgc.report.figures.latent_space import class_similarity_figure, mean_class_distance
 
     title = f"{dataset_title(dataset)}, {shots}-shot"
     made = []
@@ -161,7 +168,7 @@ def _embeddings_of(dataset: str, shots: int, results: Results, paper: Paper, wor
         caption = (
             "t-SNE of novel test episodes: crosses are queries, circles supports, stars prototypes, colours classes."
         )
-        made.append((f"tsne-{dataset}", f"Embeddings: {title}", f"{title}. {caption}", tsne))
+        made.append(NamedFigure(f"tsne-{dataset}", f"Embeddings: {title}", f"{title}. {caption}", tsne))
     for pair in MIXUP_PAIRS:
         found = embed_models(dataset, shots, pair, range(SIMILARITY_EPISODES), results, workspace)
         if len(found) == len(pair):
@@ -171,8 +178,9 @@ def _embeddings_of(dataset: str, shots: int, results: Results, paper: Paper, wor
                 f"{title}: mean squared distance of each novel class to the others, {names}: with mixup minus without. "
                 "Above zero, classes are further apart with mixup. 100 samples per class."
             )
-            figure = class_similarity_figure({title: (without, with_mixup)})
-            made.append((f"similarity-{dataset}", f"Class similarity and mixup: {title}", caption, figure))
+            drawing = class_similarity_figure({title: (without, with_mixup)})
+            heading = f"Class similarity and mixup: {title}"
+            made.append(NamedFigure(f"similarity-{dataset}", heading, caption, drawing))
             break
     return made
 
@@ -181,16 +189,16 @@ def embed_models(
     dataset: str, shots: int, models: Sequence[str], numbers: Sequence[int], results: Results, workspace: Workspace
 ) -> Mapping[str, Embedded]:
     """The embeddings of stored test episodes under each of the models that has a result and embeddings."""
-    from fsgc.report.embeddings import embed_episodes
+    from fsgc.report.figures.latent_space import embed_episodes
 
     embedded = {}
     for model in models:
-        score = results.score(dataset, shots, model)
-        if score is None or not (score.cells[0].path / "model.pt").exists():
+        result = results.result(dataset, shots, model)
+        if result is None or not (result.cells[0].path / "model.pt").exists():
             continue
         features = load_catalog()[dataset].features
-        episodes = Episodes.open(workspace, dataset, shots, score.cells[0].key.seed, features)
-        if (points := embed_episodes(score.cells[0], episodes, numbers)) is not None:
+        episodes = Episodes.open(workspace, dataset, shots, result.cells[0].key.seed, features)
+        if (points := embed_episodes(result.cells[0], episodes, numbers)) is not None:
             embedded[model] = points
     return embedded
 
@@ -205,7 +213,7 @@ def draw_tsne(
     workspace: Workspace,
 ) -> Figure | None:
     """t-SNE of the same test episodes under several models; `None` if none of them has embeddings."""
-    from fsgc.report.embeddings import tsne_figure
+    from fsgc.report.figures.latent_space import tsne_figure
 
     embedded = embed_models(dataset, shots, models, numbers, results, workspace)
     shown = {model_title(model, paper): points for model, points in embedded.items()}
