@@ -6,7 +6,7 @@ import pytest
 
 from fsgc.report.build import build_report
 from fsgc.report.cells import find_cells
-from fsgc.report.scores import Results
+from fsgc.report.results import Results
 from fsgc.workspace import Workspace
 from tests.report.made_cells import write_example
 from tests.report.real_cells import store_enzymes, write_real_cell

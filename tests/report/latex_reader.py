@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 
-# What article, booktabs and graphicx define, of what a table of figures may need.
+# What article, booktabs and graphicx define, of what a table of numbers may need.
 COMMANDS = frozenset(
     re.findall(
         r"\w+",

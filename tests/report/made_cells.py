@@ -1,4 +1,4 @@
-"""Cells as the pipeline leaves them, with made-up figures."""
+"""Cells as the pipeline leaves them, with made-up accuracies."""
 
 from __future__ import annotations
 

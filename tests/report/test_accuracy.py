@@ -11,7 +11,7 @@ from fsgc.report.accuracy import FURTHER, accuracy_table, mark, other_table, sig
 from fsgc.report.cells import find_cells
 from fsgc.report.comparison import Comparisons
 from fsgc.report.paper import load_paper
-from fsgc.report.scores import Results
+from fsgc.report.results import Results
 from fsgc.report.table import Table, Value
 from fsgc.tables.grid import CellKey
 from tests.report.made_cells import accuracies, write_cell
@@ -27,7 +27,7 @@ def _value(table: Table, title: str, over: str, text: str) -> Value:
     return next(row for row in table.rows if row.title == title).values[place]
 
 
-def test_a_figure_stands_beside_the_papers(example: Results) -> None:
+def test_an_accuracy_stands_beside_the_papers(example: Results) -> None:
     table = _table(example)
     value = _value(table, "PN (t)", "TRIANGLES", "5-shot")
     both = (accuracies(0, 0.8) + accuracies(1, 0.8)) / 2
@@ -67,7 +67,7 @@ def test_holms_correction_is_over_the_whole_table(tmp_path: Path) -> None:
     assert "enzymes-5shot-wl" in mark(columns, Comparisons(results)).tied
 
 
-def test_a_lone_figure_is_not_the_best_of_anything(tmp_path: Path) -> None:
+def test_a_lone_accuracy_is_not_the_best_of_anything(tmp_path: Path) -> None:
     write_cell(tmp_path, CellKey("enzymes", 5, "pn", 0), accuracies(0, 0.7))
     assert not _value(_table(Results(find_cells(tmp_path))), "PN", "ENZYMES", "5-shot").best
 
@@ -125,10 +125,9 @@ def test_footers_name_protocol_q_seeds_versions_and_commit(example: Results) -> 
         "200 stored test episodes",
         "TRIANGLES 2-way",
         "TRIANGLES 5 (5-shot), 5 (10-shot)",
-        "Training seeds: 0, 1; 1 of 8 figures are means over several seeds",
-        "Written with Python 3.",
-        "torch 2.",
-        "; commit ",
+        "Training seeds: 0, 1; 1 of 8 accuracies are means over several seeds",
+        "Written by fsgc ",
+        ", commit ",
     ):
         assert text in notes
 

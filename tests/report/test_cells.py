@@ -50,7 +50,7 @@ def test_failed_and_unfinished_cells_say_why(tmp_path: Path) -> None:
     failed, unfinished, unknown = find_cells(tmp_path)
     assert (failed.state, failed.reason, failed.command) == (State.FAILED, "no memory", "python -m pipeline.train")
     assert (unfinished.state, unfinished.reason) == (State.UNFINISHED, "no metrics.json and no episodes.parquet yet")
-    assert (unknown.state, unknown.reason) == (State.FAILED, "failed.json does not tell why")
+    assert (unknown.state, unknown.reason) == (State.FAILED, "failed.json does not say why")
 
 
 def _other_model(path: Path) -> None:

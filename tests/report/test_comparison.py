@@ -11,7 +11,7 @@ from scipy import stats
 
 from fsgc.report.cells import find_cells
 from fsgc.report.comparison import Column, Comparisons, PairingError, holm, wilcoxon_p
-from fsgc.report.scores import Results
+from fsgc.report.results import Results
 from fsgc.report.statistics import Floats
 from fsgc.tables.grid import CellKey
 from tests.report.made_cells import accuracies, write_cell
@@ -81,7 +81,7 @@ def test_results_of_another_dataset_are_refused(tmp_path: Path) -> None:
     write_cell(tmp_path, CellKey("enzymes", 5, "pn", 0), accuracies(0, 0.7))
     write_cell(tmp_path, CellKey("reddit", 5, "wl", 0), accuracies(1, 0.6))
     with pytest.raises(PairingError, match="dataset 'enzymes' and 'reddit'"):
-        Column(list(Results(find_cells(tmp_path)).scores.values()))
+        Column(list(Results(find_cells(tmp_path)).found.values()))
 
 
 @given(st.lists(st.integers(-5, 5), min_size=11, max_size=60).filter(any))

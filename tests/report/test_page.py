@@ -9,10 +9,12 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from matplotlib.figure import Figure
 
 from fsgc.report.build import build_report
-from fsgc.report.page import Picture, write_page
-from fsgc.report.scores import Results
+from fsgc.report.figures.style import NamedFigure
+from fsgc.report.page import write_page
+from fsgc.report.results import Results
 from fsgc.report.table import Heading, Row, Table, Value
 from fsgc.tables.grid import CellKey
 from tests.report.made_cells import accuracies, write_cell
@@ -77,7 +79,7 @@ def _page_of(text: str, path: Path) -> Outline:
     headings = (Heading(text, text), Heading(text))
     table = Table("key", text, text, headings, rows, pl.DataFrame(), (text,), text)
     data = {"results": {text: text}, "columns": [], "models": {text: text}}
-    write_page(path, Results([]), [table], data, [Picture("key", text, text, b"<svg/>")])
+    write_page(path, Results([]), [table], data, [NamedFigure("key", text, text, Figure())])
     outline = Outline()
     outline.feed(path.read_text(encoding="utf-8"))
     return outline

@@ -10,7 +10,7 @@ from scipy import stats
 
 from fsgc.report.cells import find_cells
 from fsgc.report.ranks import cliques, friedman, nemenyi, rank_columns, ranking
-from fsgc.report.scores import Results
+from fsgc.report.results import Results
 from fsgc.tables.grid import CellKey
 from tests.report.made_cells import accuracies, write_cell
 

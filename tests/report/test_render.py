@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from fsgc.report.render import csv, escape_latex, latex, latex_document, markdown
-from fsgc.report.scores import Results
+from fsgc.report.results import Results
 from fsgc.report.table import Heading, Row, Table, Value
 from fsgc.report.tables import all_tables
 from fsgc.workspace import Workspace

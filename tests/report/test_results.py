@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fsgc.report.cells import State, find_cells
-from fsgc.report.scores import Results
+from fsgc.report.results import Results
 from fsgc.tables.grid import CellKey
 from tests.report.made_cells import accuracies, write_cell, write_failed
 
@@ -17,7 +17,7 @@ def test_seeds_are_averaged_episode_by_episode(tmp_path: Path) -> None:
         write_cell(tmp_path, CellKey("enzymes", 5, "pn", seed), value)
     write_failed(tmp_path, CellKey("enzymes", 5, "pn", 3), "no memory")
     results = Results(find_cells(tmp_path))
-    score = results.score("enzymes", 5, "pn")
+    score = results.result("enzymes", 5, "pn")
     assert score is not None
     assert score.seeds == (0, 1, 2)
     np.testing.assert_allclose(score.per_episode, (values[0] + values[1] + values[2]) / 3)
@@ -32,7 +32,7 @@ def test_seeds_of_different_episodes_are_no_score(tmp_path: Path) -> None:
     write_cell(tmp_path, CellKey("enzymes", 5, "pn", 0), accuracies(0, 0.7))
     write_cell(tmp_path, CellKey("enzymes", 5, "pn", 1), accuracies(1, 0.7, episodes=100))
     results = Results(find_cells(tmp_path))
-    assert results.score("enzymes", 5, "pn") is None
+    assert results.result("enzymes", 5, "pn") is None
     gap = results.gap("enzymes", 5, "pn")
     assert gap is not None
     assert gap.reason == "its seeds were tested on different episodes"

@@ -10,8 +10,8 @@ from matplotlib.figure import Figure
 
 from fsgc.errors import SettingsError
 from fsgc.report.cells import find_cells
-from fsgc.report.scores import Results
-from fsgc.report.style import house_style
+from fsgc.report.figures.style import NamedFigure, house_style
+from fsgc.report.results import Results
 from fsgc.report.table import Table
 from fsgc.report.tables import all_tables, choose, write_docs, write_tables
 from fsgc.workspace import Workspace
@@ -42,8 +42,8 @@ def test_the_pages_of_docs(tables: list[Table], example_root: Path, tmp_path: Pa
     (tmp_path / "metrics").mkdir()
     (tmp_path / "metrics" / "stale-5shot-pn-seed0.json").write_text("{}")
     with house_style():
-        drawn = [("ranks", "Average ranks", "Who is first.", Figure())]
-    write_docs(tables, cells, drawn, tmp_path)
+        figures = [NamedFigure("ranks", "Average ranks", "Who is first.", Figure())]
+    write_docs(tables, cells, figures, tmp_path)
     page = (tmp_path / "README.md").read_text()
     headings = re.findall(r"^## (.*)$", page, flags=re.MULTILINE)
     assert headings == [table.title for table in tables if not table.hint] + ["Average ranks", "Not computed yet"]

@@ -13,8 +13,14 @@ from fsgc.methods.contract import TaskShape
 from fsgc.methods.kernel.method import KernelMethod, SvcSettings
 from fsgc.methods.prototypical.method import PrototypicalNetwork
 from fsgc.report.cells import Cell, find_cells
-from fsgc.report.embeddings import Embedded, class_similarity_figure, embed_episodes, mean_class_distance, tsne_figure
-from fsgc.report.style import svg_bytes
+from fsgc.report.figures.latent_space import (
+    Embedded,
+    class_similarity_figure,
+    embed_episodes,
+    mean_class_distance,
+    tsne_figure,
+)
+from fsgc.report.figures.style import svg_bytes
 from fsgc.training.checkpoint import TrainedModel
 from fsgc.workspace import Workspace
 
