@@ -65,7 +65,12 @@ def datasets(context: click.Context, as_json: bool) -> None:
     """List the datasets: size, protocol, features, and what is stored here.
 
     Averages count every undirected edge once. Variants are other editions of a dataset of the benchmark.
-    """
+
+    \b
+    Example:
+      fsgc datasets
+      fsgc datasets show coil_del
+    """  # noqa: D301  (click reads the \b as "keep these lines")
     if context.invoked_subcommand:
         return
     workspace, catalog = Workspace.find(), load_catalog()
@@ -78,14 +83,19 @@ def datasets(context: click.Context, as_json: bool) -> None:
     print_table("Datasets", COLUMNS, main, right)
     click.echo()
     print_table("Variants", COLUMNS, variants, right)
-    click.echo(f"\nStored below {workspace.root}. All about one: fsgc datasets show KEY")
+    click.echo(f"\nStored below {workspace.root}. Everything about one: fsgc datasets show KEY")
 
 
 @datasets.command()
 @click.argument("key")
 @click.option("--json", "as_json", is_flag=True, help="Print the entry as JSON.")
 def show(key: str, as_json: bool) -> None:
-    """Tell all about the dataset KEY: classes, files and checksums, citation, terms, where it is stored."""
+    """Show everything about the dataset KEY: classes, files and checksums, citation, terms, where it is stored.
+
+    \b
+    Example:
+      fsgc datasets show coil_del --json
+    """  # noqa: D301  (click reads the \b as "keep these lines")
     entry, workspace = catalog_entry(key), Workspace.find()
     if as_json:
         click.echo(json.dumps(_as_json(entry, workspace), indent=2))

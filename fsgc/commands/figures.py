@@ -11,18 +11,32 @@ from fsgc.commands.tables import cells_option
 
 @click.group()
 def figures() -> None:
-    """Draw figures as PNG and SVG; `fsgc report --figures DIR` draws those of the page."""
+    """Draw figures as PNG and SVG; 'fsgc report --figures DIR' writes those of the page."""
 
 
 @figures.command()
 @click.argument("dataset")
 @click.argument("models", nargs=-1, required=True, metavar="MODEL...")
 @click.option("-k", "--shots", default=5, show_default=True, help="K, labelled graphs per class.")
-@click.option("-e", "--episode", "episodes", multiple=True, type=int, default=(0, 1, 2), show_default=True)
+@click.option(
+    "-e",
+    "--episode",
+    "episodes",
+    multiple=True,
+    type=int,
+    default=(0, 1, 2),
+    show_default=True,
+    help="Number of a test episode; may be repeated.",
+)
 @cells_option
 @click.option("-o", "--out", required=True, type=click.Path(path_type=Path), help="The files to write, without suffix.")
 def tsne(dataset: str, models: tuple[str, ...], shots: int, episodes: tuple[int, ...], root: Path, out: Path) -> None:
-    """Draw stored test episodes of DATASET as each MODEL embeds them: a row an episode, a column a model."""
+    """Draw stored test episodes of DATASET as each MODEL embeds them: one row per episode, one column per model.
+
+    \b
+    Example:
+      fsgc figures tsne triangles pn pn_tae_mu -e 0 -e 7 -o tsne     # tsne.png and tsne.svg
+    """  # noqa: D301  (click reads the \b as "keep these lines")
     from fsgc.errors import StoreError
     from fsgc.report.cells import find_cells, workspace_of
     from fsgc.report.figures.collect import draw_tsne
