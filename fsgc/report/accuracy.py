@@ -9,11 +9,12 @@ import polars as pl
 
 from fsgc.methods.registry import METHODS
 from fsgc.report.cells import State
-from fsgc.report.comparison import SIGNIFICANCE, Comparisons, PairingError, holm
+from fsgc.report.comparison import Comparisons, PairingError
 from fsgc.report.paper import SHOTS, Paper, PaperRow, TableSpec
 from fsgc.report.provenance import RUN_ALL, dataset_title, origin_notes, protocol_notes
 from fsgc.report.results import Result, Results
 from fsgc.report.table import MISSING, Heading, Row, Table, Value
+from fsgc.statistics.paired import SIGNIFICANCE, holm
 
 FURTHER = "Further"  # the group of models that the paper does not have
 SCHEMA = {

@@ -15,7 +15,7 @@ import numpy.typing as npt
 import polars as pl
 
 from fsgc.errors import StoreError
-from fsgc.report.statistics import Floats
+from fsgc.statistics.intervals import Floats
 from fsgc.tables.grid import CellKey
 from fsgc.tables.runner import FAILED
 from fsgc.workspace import Workspace

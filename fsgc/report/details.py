@@ -7,12 +7,13 @@ from typing import Any
 
 from fsgc.report.accuracy import model_title
 from fsgc.report.cells import Cell
-from fsgc.report.comparison import Column, Comparisons, PairingError, holm
+from fsgc.report.comparison import Column, Comparisons, PairingError
 from fsgc.report.confusion import confusion
 from fsgc.report.paper import Paper
 from fsgc.report.provenance import cell_command, dataset_title, plain_commands
 from fsgc.report.results import Gap, Result, Results
-from fsgc.report.statistics import Interval, normal_interval, seed_interval
+from fsgc.statistics.intervals import Interval, normal_interval, seed_interval
+from fsgc.statistics.paired import holm
 from fsgc.workspace import Workspace
 
 _CURVES = ("loss", "val_loss", "accuracy", "val_accuracy")

@@ -9,9 +9,8 @@ from itertools import groupby
 
 import numpy as np
 
-from fsgc.evaluation.statistics import Summary
 from fsgc.report.cells import Cell, Protocol, State
-from fsgc.report.statistics import Floats
+from fsgc.statistics.intervals import Floats, Summary
 
 
 @dataclass(frozen=True)

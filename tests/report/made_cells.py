@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from fsgc.report.statistics import Floats
+from fsgc.statistics.intervals import Floats
 from fsgc.tables.grid import CellKey
 from fsgc.zarr_io import write_arrays
 

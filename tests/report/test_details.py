@@ -8,10 +8,11 @@ import pytest
 from scipy import stats
 
 from fsgc.report.cells import find_cells, workspace_of
-from fsgc.report.comparison import Comparisons, holm
+from fsgc.report.comparison import Comparisons
 from fsgc.report.details import page_data
 from fsgc.report.paper import load_paper
 from fsgc.report.results import Results
+from fsgc.statistics.paired import holm
 from fsgc.tables.grid import CellKey
 from fsgc.workspace import Workspace
 from tests.report.made_cells import accuracies, write_cell

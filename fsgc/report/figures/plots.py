@@ -12,8 +12,8 @@ from matplotlib.patches import Patch
 
 from fsgc.data.splits import Split
 from fsgc.report.figures.style import COLOURS, house_style, look, panels
-from fsgc.report.ranks import Ranking
-from fsgc.report.statistics import Floats
+from fsgc.statistics.intervals import Floats
+from fsgc.statistics.ranks import Ranking
 
 Curves = Mapping[str, Sequence[float]]
 

@@ -17,7 +17,7 @@ from fsgc.report.figures.plots import (
     training_curves,
 )
 from fsgc.report.figures.style import COLOURS, look, png_bytes, save_figure, svg_bytes
-from fsgc.report.ranks import Ranking
+from fsgc.statistics.ranks import Ranking
 from tests.report.made_cells import accuracies
 
 RANKING = Ranking(("b", "a", "c"), (1.2, 1.9, 2.9), (("enzymes", 5), ("reddit", 5)), 0.1, 1.0, ((0, 1), (1, 2)))

@@ -1,35 +1,13 @@
-"""Intervals of a mean: over episodes by the normal distribution and the bootstrap, over seeds by Student's t."""
+"""The paired bootstrap over episodes: what chance in the draw of episodes alone gives, for these graphs and weights."""
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
-
 import numpy as np
-import numpy.typing as npt
 
-from fsgc.evaluation.statistics import Summary
+from fsgc.statistics.intervals import LEVEL, Floats, Interval
 
-LEVEL = 0.95
 RESAMPLES = 5000
 _AT_ONCE = 500  # resamples held in memory at a time
-
-Floats = npt.NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class Interval:
-    """A mean and its interval at `LEVEL`."""
-
-    mean: float
-    low: float
-    high: float
-
-
-def normal_interval(values: Floats) -> Interval:
-    """The interval of the mean that the central limit theorem gives; with thousands of episodes it is exact enough."""
-    summary = Summary.of(values)
-    return Interval(summary.mean, summary.mean - summary.ci95, summary.mean + summary.ci95)
 
 
 def bootstrap_means(values: Floats, rng: np.random.Generator, resamples: int = RESAMPLES) -> Floats:
@@ -55,11 +33,10 @@ def percentile_interval(mean: float, resampled: Floats) -> Interval:
     return Interval(mean, float(low), float(high))
 
 
-def seed_interval(means: Floats) -> Interval | None:
-    """The interval of the expected accuracy over training seeds, by Student's t; `None` for fewer than two seeds."""
-    from scipy import stats
+def bootstrap_p(mean: float, resampled: Floats) -> float:
+    """Two-sided p of the test that a mean is zero, from its resampled means `[B]`.
 
-    if len(means) < 2:
-        return None
-    half = float(stats.t.ppf((1 + LEVEL) / 2, len(means) - 1) * means.std(ddof=1)) / math.sqrt(len(means))
-    return Interval(float(means.mean()), float(means.mean()) - half, float(means.mean()) + half)
+    Centred at zero, the resampled means are what chance alone gives; one is added so that no p is zero.
+    """
+    as_far = int((np.abs(resampled - mean) >= abs(mean) - 1e-12).sum())
+    return (1 + as_far) / (1 + len(resampled))
