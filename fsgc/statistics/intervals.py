@@ -52,16 +52,11 @@ def normal_interval(values: Floats) -> Interval:
     return Interval(summary.mean, summary.mean - summary.ci95, summary.mean + summary.ci95)
 
 
-def student_half_width(variance: float, freedom: float) -> float:
-    """Half the interval at `LEVEL` of an estimate whose variance was itself estimated with `freedom` degrees."""
-    quantile = float(special.stdtrit(freedom, (1 + LEVEL) / 2)) if math.isfinite(freedom) else Z95
-    return quantile * math.sqrt(variance)
-
-
 def seed_interval(means: Floats, fewest: int = 2) -> Interval | None:
     """The interval of the expected accuracy over training seeds, by Student's t; `None` for fewer than `fewest`."""
     if len(means) < max(2, fewest):
         return None
     mean = float(means.mean())
-    half = student_half_width(float(means.var(ddof=1)) / len(means), len(means) - 1)
+    quantile = float(special.stdtrit(len(means) - 1, (1 + LEVEL) / 2))
+    half = quantile * float(means.std(ddof=1)) / math.sqrt(len(means))
     return Interval(mean, mean - half, mean + half)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from fsgc.statistics.intervals import Summary, normal_interval, seed_interval, student_half_width
+from fsgc.statistics.intervals import Summary, normal_interval, seed_interval
 from tests.report.made_cells import accuracies
 
 
@@ -24,11 +24,6 @@ def test_the_interval_over_seeds_is_students() -> None:
     assert seed_interval(means[:1]) is None
     assert seed_interval(means[:2]) is not None
     assert seed_interval(means[:2], fewest=3) is None
-
-
-@pytest.mark.parametrize("freedom", [1.0, 2.5, 30.0, np.inf])
-def test_half_widths_are_students(freedom: float) -> None:
-    assert student_half_width(4.0, freedom) == pytest.approx(2 * stats.t.ppf(0.975, freedom), rel=1e-9)
 
 
 def test_a_summary_is_scipys() -> None:
