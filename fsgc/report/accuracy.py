@@ -1,4 +1,4 @@
-"""Tables of accuracies: ours with its interval, beside it the paper's, the best in bold, ties marked."""
+"""Tables of accuracies: ours with its interval, beside it the paper's, the best of each column, ties marked."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 import polars as pl
 
 from fsgc.methods.registry import METHODS
-from fsgc.report.cells import State
 from fsgc.report.comparison import Comparisons, PairingError
 from fsgc.report.paper import SHOTS, Paper, PaperRow, TableSpec
 from fsgc.report.provenance import RUN_ALL, dataset_title, origin_notes, protocol_notes
 from fsgc.report.results import Result, Results
 from fsgc.report.table import MISSING, Heading, Row, Table, Value
+from fsgc.statistics.intervals import Interval
 from fsgc.statistics.paired import SIGNIFICANCE, holm
 
 FURTHER = "Further"  # the group of models that the paper does not have
@@ -24,24 +24,28 @@ SCHEMA = {
     "shots": pl.Int64,
     "state": pl.String,
     "accuracy": pl.Float64,
-    "ci95": pl.Float64,
-    "std": pl.Float64,
+    "interval": pl.Float64,
+    "interval_episodes": pl.Float64,
+    "interval_graphs": pl.Float64,
+    "interval_seeds": pl.Float64,
+    "interval_classes": pl.Float64,
     "seeds": pl.Int64,
-    "seed_std": pl.Float64,
+    "seeds_from": pl.String,
     "paper": pl.Float64,
     "difference": pl.Float64,
     "best": pl.Boolean,
+    "best_of": pl.String,
     "tie": pl.Boolean,
     "transductive": pl.Boolean,
     "reason": pl.String,
 }
 LEGEND = (
-    "Accuracy in per cent, macro over classes; ± half the 95 % interval of the mean over episodes; "
-    "after it, where there are several seeds, the standard deviation between them; "
-    "in brackets the paper's accuracy and ours minus it. Bold: the best of its column. "
-    "≈: the paired bootstrap test does not separate it from the best "
+    "Accuracy in per cent, macro over classes, ± half its 95 % interval over graphs and seeds together; in brackets "
+    "the paper's accuracy and ours minus it. Bold: the best of a column without gaps; otherwise the best so far is "
+    'called "best of n of m". ≈: not separated from the best by the paired test over graphs and seeds '
     f"(level {100 * SIGNIFICANCE:.0f} %, Holm's correction over the table)."
 )
+STALE_NOTE = "†: stale, computed with other code or settings than the current ones."
 
 
 def model_title(model: str, paper: Paper) -> str:
@@ -57,19 +61,25 @@ class Marks:
     """Which accuracies of a table are best, or tied with the best.
 
     Attributes:
-        best: their names.
-        tied: their names.
+        best: name -> what it is the best of: "" for a whole column, else e.g. "best of 3 of 14".
+        tied: the names of those not separated from the best.
         notes: columns in which nothing can be marked, and why.
     """
 
-    best: frozenset[str]
+    best: dict[str, str]
     tied: frozenset[str]
     notes: tuple[str, ...]
 
 
-def mark(columns: Iterable[Sequence[Result]], comparisons: Comparisons) -> Marks:
-    """Find the best of each column, and what the paired test cannot separate from it; a lone accuracy is not marked."""
-    best: set[str] = set()
+def mark(columns: Iterable[Sequence[Result]], rows: int, comparisons: Comparisons) -> Marks:
+    """Find the best of each column, and what the paired test cannot separate from it; a lone accuracy is not marked.
+
+    Args:
+        columns: the results of each column.
+        rows: how many results a column without gaps has.
+        comparisons: of these results.
+    """
+    best: dict[str, str] = {}
     notes: list[str] = []
     names: list[str] = []
     p_values: list[float] = []
@@ -81,14 +91,14 @@ def mark(columns: Iterable[Sequence[Result]], comparisons: Comparisons) -> Marks
         except PairingError as error:
             notes.append(f"Nothing is marked in a column whose results cannot be paired: {error}.")
             continue
-        top = max(result.summary.mean for result in found)
-        first = next(result for result in found if result.summary.mean == top)
-        best |= {result.name for result in found if result.summary.mean == top}
-        rest = [result for result in found if result.summary.mean < top]
+        first = max(found, key=lambda result: result.mean)
+        of = "" if len(found) == rows else f"best of {len(found)} of {rows}"
+        best |= {result.name: of for result in found if result.mean == first.mean}
+        rest = [result for result in found if result.mean < first.mean]
         names += [result.name for result in rest]
-        p_values += [column.compare(first.model, result.model).bootstrap_p for result in rest]
+        p_values += [column.compare(first.model, result.model).p for result in rest]
     tied = {name for name, p in zip(names, holm(p_values), strict=True) if p >= SIGNIFICANCE}
-    return Marks(frozenset(best), frozenset(tied), tuple(notes))
+    return Marks(best, frozenset(tied), tuple(notes))
 
 
 def accuracy_table(key: str, spec: TableSpec, results: Results, paper: Paper, comparisons: Comparisons) -> Table:
@@ -120,6 +130,16 @@ def other_table(results: Results, paper: Paper, comparisons: Comparisons) -> Tab
     return _fill("other", "Other datasets", rows, columns, results, comparisons)
 
 
+def overview_table(results: Results, paper: Paper, comparisons: Comparisons, shots: int = SHOTS[0]) -> Table:
+    """One number of shots on all datasets of the paper, for the README: the models that have a result there."""
+    datasets = list(dict.fromkeys(dataset for spec in paper.tables.values() for dataset in spec.datasets))
+    columns = [(dataset, shots) for dataset in datasets]
+    here = {model for dataset, number, model in results.found if (dataset, number) in columns}
+    rows = [replace(row, group="") for row in paper.rows if row.model in here]
+    rows += [PaperRow(model_title(m, paper), "", {}, m) for m in sorted(here - {row.model for row in paper.rows})]
+    return _fill("overview", f"Accuracy with {shots} shots", rows, columns, results, comparisons)
+
+
 def _columns(datasets: Sequence[str]) -> list[tuple[str, int]]:
     return [(dataset, shots) for dataset in datasets for shots in SHOTS]
 
@@ -134,8 +154,8 @@ def _fill(
 ) -> Table:
     models = [row.model for row in rows]
     found = [[s for m in models if m and (s := results.result(*column, m))] for column in columns]
-    marks = mark(found, comparisons)
-    records = [_record(row, *column, results, marks) for row in rows for column in columns]
+    marks = mark(found, sum(bool(model) for model in models), comparisons)
+    records = [_record(row, *column, results, comparisons, marks) for row in rows for column in columns]
     frame = pl.DataFrame(records, schema=SCHEMA)
     transductive = {record["model"] for record in records if record["transductive"]}
     width = len(columns)
@@ -151,6 +171,8 @@ def _fill(
     notes = [LEGEND] if flat else []
     if transductive:
         notes.append("(t): transductive, a query's prediction depends on the other queries of its episode.")
+    if any(result.stale for result in flat):
+        notes.append(STALE_NOTE)
     gaps = sorted({str(record["reason"]) for record in records if record["reason"]})
     notes += [*marks.notes, *gaps, *protocol_notes(flat), *origin_notes(flat)]
     hint = "" if flat else f"No cell of this table is computed yet. Run: {RUN_ALL}"
@@ -158,7 +180,9 @@ def _fill(
     return Table(key, title, "Model", headings, table_rows, frame, tuple(notes), hint)
 
 
-def _record(row: PaperRow, dataset: str, shots: int, results: Results, marks: Marks) -> dict[str, object]:
+def _record(
+    row: PaperRow, dataset: str, shots: int, results: Results, comparisons: Comparisons, marks: Marks
+) -> dict[str, object]:
     """One entry as data; accuracies in per cent."""
     result = results.result(dataset, shots, row.model) if row.model else None
     gap = results.gap(dataset, shots, row.model) if row.model else None
@@ -168,22 +192,30 @@ def _record(row: PaperRow, dataset: str, shots: int, results: Results, marks: Ma
     record |= {"state": "missing" if row.model else "published", "best": False, "tie": False, "transductive": False}
     if gap:
         record["state"] = gap.state.value
-        record["reason"] = f"{row.title} on {dataset_title(dataset)}, {shots}-shot, {gap.state}: {gap.reason}."
+        record["reason"] = f"{row.title} on {dataset_title(dataset)}, {shots}-shot, {gap}."
     if result:
-        mean = 100 * result.summary.mean
+        mean, intervals = 100 * result.mean, comparisons.intervals(result)
         record |= {
-            "state": State.DONE.value,
+            "state": "stale" if result.stale else "current",
             "accuracy": mean,
-            "ci95": 100 * result.summary.ci95,
-            "std": 100 * result.summary.std,
+            "interval": _half(intervals.default),
+            **{
+                f"interval_{name}": _half(getattr(intervals, name))
+                for name in ("episodes", "graphs", "seeds", "classes")
+            },
             "seeds": len(result.seeds),
-            "seed_std": None if result.seed_std is None else 100 * result.seed_std,
+            "seeds_from": intervals.seeds_from.value,
             "difference": None if theirs is None else mean - theirs,
-            "best": result.name in marks.best,
+            "best": marks.best.get(result.name) == "",
+            "best_of": marks.best.get(result.name) or None,
             "tie": result.name in marks.tied,
             "transductive": result.transductive,
         }
     return record
+
+
+def _half(interval: Interval | None) -> float | None:
+    return None if interval is None else 50 * (interval.high - interval.low)
 
 
 def _value(record: dict[str, object]) -> Value:
@@ -196,12 +228,13 @@ def _value(record: dict[str, object]) -> Value:
         return Value(str(record["state"]), paper=paper, name=name, is_gap=True)
     return Value(
         text=f"{ours:.2f}",
-        interval=f"{record['ci95']:.2f}",
-        seeds="" if record["seed_std"] is None else f"{record['seed_std']:.2f}",
+        interval=f"{record['interval']:.2f}",
         paper=paper,
         difference=signed(difference) if isinstance(difference, float) else "",
         best=bool(record["best"]),
+        best_of=str(record["best_of"] or ""),
         tie=bool(record["tie"]),
+        stale=record["state"] == "stale",
         name=name,
         number=ours,
     )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import polars as pl
 
@@ -10,6 +12,7 @@ from fsgc.data.splits import PARTS
 from fsgc.episodes.store import EpisodeStore
 from fsgc.errors import StoreError
 from fsgc.report.accuracy import model_title
+from fsgc.report.metrics import Training
 from fsgc.report.paper import SHOTS, Paper
 from fsgc.report.provenance import RUN_ALL, dataset_title, origin_notes
 from fsgc.report.results import Result, Results
@@ -161,30 +164,25 @@ def efficiency_table(results: Results, paper: Paper) -> Table:
 
 def _efficiency(result: Result, paper: Paper) -> dict[str, float | None]:
     episode = paper.episode_seconds(result.model, result.dataset, result.shots)
-    memory = _mean(result, "train", "peak_memory")
-    seconds = _mean(result, "test_seconds")
+    metrics = [cell.metrics for cell in result.cells]
+    trained = [m.train or Training() for m in metrics]
+    memory = _mean([t.peak_memory for t in trained])
+    seconds = _mean([m.test_seconds for m in metrics])
     return {
-        "train_seconds": _mean(result, "train", "seconds"),
+        "train_seconds": _mean([t.seconds for t in trained]),
         "paper_train_seconds": paper.training_seconds(result.model, result.dataset, result.shots),
         "episode_milliseconds": None if seconds is None else 1000 * seconds / result.protocol.episodes,
         "paper_episode_milliseconds": None if episode is None else 1000 * episode,
         "peak_megabytes": None if memory is None else memory / 1e6,
-        "parameters": _mean(result, "train", "parameters"),
-        "epochs": _mean(result, "train", "epochs"),
+        "parameters": _mean([t.parameters for t in trained]),
+        "epochs": _mean([t.epochs for t in trained]),
     }
 
 
-def _mean(result: Result, *path: str) -> float | None:
-    """The mean over seeds of an entry of the metrics; `None` if a cell does not tell."""
-    values: list[float] = []
-    for cell in result.cells:
-        value: object = cell.metrics
-        for name in path:
-            value = value.get(name) if isinstance(value, dict) else None
-        if not isinstance(value, int | float):
-            return None
-        values.append(float(value))
-    return float(np.mean(values))
+def _mean(values: Sequence[float | None]) -> float | None:
+    """The mean over seeds; `None` if a cell does not have the value."""
+    known = [value for value in values if value is not None]
+    return float(np.mean(known)) if len(known) == len(values) else None
 
 
 def _timed(ours: float | None, theirs: float | None, digits: int, name: str) -> Value:

@@ -15,15 +15,13 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from fsgc.files import replacing
-from fsgc.report.figures.style import NamedFigure
+from fsgc.report.figures.style import FigureSet
 from fsgc.report.provenance import origin_notes
 from fsgc.report.results import Results
 from fsgc.report.table import Table
 
 
-def write_page(
-    path: Path, results: Results, tables: Sequence[Table], data: Any, figures: Sequence[NamedFigure]
-) -> None:
+def write_page(path: Path, results: Results, tables: Sequence[Table], data: Any, figures: FigureSet) -> None:
     """Write the page; it loads nothing, and its policy forbids the browser to.
 
     Args:

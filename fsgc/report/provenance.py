@@ -14,6 +14,7 @@ from fsgc.tables.grid import CellKey
 from fsgc.tables.runner import PIPELINE
 
 RUN_ALL = "fsgc tables run"
+PULL = "Run 'dvc pull' in tables/ if a remote has them, or compute the cells again."
 
 
 def dataset_title(key: str) -> str:
@@ -64,16 +65,15 @@ def protocol_notes(found: Sequence[Result]) -> list[str]:
 
 
 def origin_notes(found: Sequence[Result], directory: Path | None = None) -> list[str]:
-    """The versions the cells were computed with, where they tell, and what wrote the tables."""
+    """The commits and threads the cells were computed with, where they say, and what wrote the tables."""
+    metrics = [cell.metrics for result in found for cell in result.cells]
+    commits = sorted({m.commit for m in metrics if m.commit})
+    threads = sorted({m.threads for m in metrics if m.threads})
     notes = []
-    told = {
-        ", ".join(f"{name} {value}" for name, value in versions.items())
-        for result in found
-        for cell in result.cells
-        if isinstance(versions := cell.metrics.get("versions"), dict)
-    }
-    if told:
-        notes.append(f"Computed with {'; '.join(sorted(told))}.")
+    if commits:
+        counted = f"commit {commits[0]}" if len(commits) == 1 else f"{len(commits)} commits"
+        by = f", {' or '.join(map(str, threads))} thread{'s' * (threads != [1])}" if threads else ""
+        notes.append(f"Computed at {counted}{by}.")
     return [*notes, f"Written by fsgc {version('fsgc')}, commit {current_commit(directory)}."]
 
 

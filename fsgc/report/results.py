@@ -1,4 +1,4 @@
-"""The results of a table: one model on one dataset with one number of shots, over all its seeds."""
+"""The results of the tables: one model on one dataset with one number of shots, over all its seeds."""
 
 from __future__ import annotations
 
@@ -8,14 +8,17 @@ from functools import cached_property
 from itertools import groupby
 
 import numpy as np
+import numpy.typing as npt
 
-from fsgc.report.cells import Cell, Protocol, State
-from fsgc.statistics.intervals import Floats, Summary
+from fsgc.report.cells import Cell, FaultyCell, Protocol, State
+from fsgc.statistics.intervals import Floats
+
+ResultKey = tuple[str, int, str]  # dataset, shots, model
 
 
 @dataclass(frozen=True)
 class Result:
-    """The cells of one model, dataset and number of shots that are done, on the same test episodes.
+    """The cells of one model, dataset and number of shots that have an accuracy, on the same test episodes.
 
     Attributes:
         dataset: key of the dataset.
@@ -47,42 +50,53 @@ class Result:
     @property
     def transductive(self) -> bool:
         """Whether a query's prediction depends on the other queries."""
-        return bool(self.cells[0].metrics.get("transductive", False))
+        return self.cells[0].metrics.transductive
+
+    @property
+    def deterministic(self) -> bool:
+        """Whether training involves no chance, as with kernels."""
+        train = self.cells[0].metrics.train
+        return train is None or not train.parameters
+
+    @property
+    def stale(self) -> str:
+        """What code or setting has changed since its cells were computed; empty if none."""
+        reasons = dict.fromkeys(cell.stale for cell in self.cells if cell.stale)
+        return "; ".join(reasons)
+
+    @cached_property
+    def correct(self) -> npt.NDArray[np.bool_]:
+        """Which queries were answered correctly, `[S, E, N·Q]`."""
+        return np.stack([cell.outcomes.correct for cell in self.cells])
 
     @cached_property
     def per_episode(self) -> Floats:
         """The accuracy of every test episode, averaged over the seeds, `[E]`."""
-        return np.asarray(np.mean([cell.accuracy for cell in self.cells], axis=0), dtype=np.float64)
+        return np.asarray(self.correct.mean(axis=(0, 2)), dtype=np.float64)
 
     @cached_property
-    def summary(self) -> Summary:
-        """Mean over episodes, deviation between them and half the 95 % interval, of the average over seeds."""
-        return Summary.of(self.per_episode)
-
-    @property
-    def seed_means(self) -> Floats:
-        """The mean accuracy of every seed."""
-        return np.array([cell.accuracy.mean() for cell in self.cells])
-
-    @property
-    def seed_std(self) -> float | None:
-        """The standard deviation between seeds, where there are several."""
-        return float(self.seed_means.std(ddof=1)) if len(self.cells) > 1 else None
+    def mean(self) -> float:
+        """The accuracy: the mean over episodes and seeds."""
+        return float(np.mean([cell.metrics.accuracy for cell in self.cells]))
 
 
 @dataclass(frozen=True)
 class Gap:
-    """Why there is no result.
+    """Why there is no result, or not one of every seed.
 
     Attributes:
-        state: `failed`, `unfinished` or `damaged`.
+        state: of the cells it is about.
         reason: in words.
-        cells: the cells it is about.
+        command: what was run, where a failed cell says so.
     """
 
     state: State
     reason: str
-    cells: tuple[Cell, ...]
+    command: str = ""
+
+    def __str__(self) -> str:
+        """State and reason."""
+        return f"{self.state}: {self.reason}"
 
 
 class Results:
@@ -92,25 +106,25 @@ class Results:
         cells: as found on disk.
     """
 
-    def __init__(self, cells: Sequence[Cell]) -> None:
+    def __init__(self, cells: Sequence[Cell | FaultyCell]) -> None:
         self.cells = tuple(cells)
-        self.found: dict[tuple[str, int, str], Result] = {}
-        self.gaps: dict[tuple[str, int, str], Gap] = {}
+        self.found: dict[ResultKey, Result] = {}
+        self.gaps: dict[ResultKey, Gap] = {}
         ordered = sorted(cells, key=lambda cell: cell.key)
         for key, group in groupby(ordered, key=lambda cell: (cell.key.dataset, cell.key.shots, cell.key.model)):
             self._add(key, list(group))
 
-    def _add(self, key: tuple[str, int, str], group: list[Cell]) -> None:
-        done = [cell for cell in group if cell.state is State.DONE]
-        rest = [cell for cell in group if cell.state is not State.DONE]
-        if len({cell.protocol for cell in done}) > 1:
-            self.gaps[key] = Gap(State.DAMAGED, "its seeds were tested on different episodes", tuple(done))
+    def _add(self, key: ResultKey, group: list[Cell | FaultyCell]) -> None:
+        good = tuple(cell for cell in group if isinstance(cell, Cell))
+        faulty = [cell for cell in group if isinstance(cell, FaultyCell)]
+        if len({cell.protocol for cell in good}) > 1:
+            self.gaps[key] = Gap(State.DAMAGED, "its seeds were tested on different episodes")
             return
-        if done:
-            self.found[key] = Result(*key, tuple(done))
-        if rest:
-            reasons = "; ".join(f"seed {cell.key.seed}: {cell.reason}" for cell in rest)
-            self.gaps[key] = Gap(rest[0].state, reasons, tuple(rest))
+        if good:
+            self.found[key] = Result(*key, good)
+        if faulty:
+            reasons = "; ".join(f"seed {cell.key.seed}: {cell.reason}" for cell in faulty)
+            self.gaps[key] = Gap(faulty[0].state, reasons, faulty[0].command)
 
     def result(self, dataset: str, shots: int, model: str) -> Result | None:
         """The result, if there is one."""

@@ -15,12 +15,13 @@ class Value:
 
     Attributes:
         text: the value, or a word for why there is none.
-        interval: half its 95 % interval.
-        seeds: the standard deviation between seeds, where there are several.
+        interval: half its 95 % interval over graphs and seeds.
         paper: the paper's value.
         difference: ours minus the paper's.
-        best: whether it is the best of its column.
+        best: whether it is the best of a column without gaps.
+        best_of: for the best of a column with gaps, of how many, e.g. "best of 3 of 14".
         tie: whether the paired test cannot separate it from the best.
+        stale: whether it was computed with other code or settings than the current ones.
         name: of the result it shows, e.g. `triangles-5shot-pn`; empty for plain text.
         number: what to sort by; `None` goes last.
         is_gap: whether `text` stands for a missing value.
@@ -28,11 +29,12 @@ class Value:
 
     text: str
     interval: str = ""
-    seeds: str = ""
     paper: str = ""
     difference: str = ""
     best: bool = False
+    best_of: str = ""
     tie: bool = False
+    stale: bool = False
     name: str = ""
     number: float | None = None
     is_gap: bool = False

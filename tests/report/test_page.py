@@ -12,12 +12,12 @@ import pytest
 from matplotlib.figure import Figure
 
 from fsgc.report.build import build_report
-from fsgc.report.figures.style import NamedFigure
+from fsgc.report.figures.style import FigureSet, NamedFigure
 from fsgc.report.page import write_page
 from fsgc.report.results import Results
 from fsgc.report.table import Heading, Row, Table, Value
 from fsgc.tables.grid import CellKey
-from tests.report.made_cells import accuracies, write_cell
+from tests.report.made_cells import outcomes, write_cell
 
 VOID = {"meta", "link", "img", "br", "hr", "input"}
 
@@ -74,12 +74,12 @@ HOSTILE = """</script></style><img src=x onerror=alert(1)>" onclick='alert(2)' {
 
 def _page_of(text: str, path: Path) -> Outline:
     """A page that has the text wherever text can come from outside."""
-    value = Value(text, text, text, text, text, best=True, tie=True, name=text)
+    value = Value(text, text, text, text, best=True, best_of=text, tie=True, stale=True, name=text)
     rows = (Row(text, (value, Value(text, is_gap=True)), text),)
     headings = (Heading(text, text), Heading(text))
     table = Table("key", text, text, headings, rows, pl.DataFrame(), (text,), text)
     data = {"results": {text: text}, "columns": [], "models": {text: text}}
-    write_page(path, Results([]), [table], data, [NamedFigure("key", text, text, Figure())])
+    write_page(path, Results([]), [table], data, FigureSet((NamedFigure("key", text, text, Figure()),), (text,)))
     outline = Outline()
     outline.feed(path.read_text(encoding="utf-8"))
     return outline
@@ -117,7 +117,7 @@ def test_its_data_cannot_end_the_script(written: str) -> None:
 
 def test_numbers_that_json_does_not_have_are_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FSGC_DATA", str(tmp_path / "data"))
-    path = write_cell(tmp_path / "cells", CellKey("enzymes", 5, "pn", 0), accuracies(0, 0.7), macro_f1=float("nan"))
+    path = write_cell(tmp_path / "cells", CellKey("enzymes", 5, "pn", 0), outcomes(0, 0.7), macro_f1=float("nan"))
     (path / "curves" / "plots" / "metrics" / "loss.tsv").write_text("step\tloss\n0\tinf\n1\t0.5\n")
     build_report(tmp_path / "cells", tmp_path / "report.html", embed=False)
     content = re.search(r'id="data">(.*?)</script>', (tmp_path / "report.html").read_text(), flags=re.DOTALL)
@@ -140,7 +140,7 @@ def test_another_run_writes_the_same_bytes(
 ) -> None:
     monkeypatch.setenv("FSGC_DATA", str(tmp_path / "data"))
     summary = build_report(example_root, tmp_path / "again.html", embed=False)
-    assert summary == "9 results from 12 cells, 4 figures"
+    assert summary == "9 results from 14 cells, 4 figures"
     assert (tmp_path / "again.html").read_bytes() == example_report.read_bytes()
 
 

@@ -10,7 +10,7 @@ from fsgc.report.cells import find_cells
 from fsgc.report.provenance import cell_command, current_commit, dataset_title, origin_notes
 from fsgc.report.results import Results
 from fsgc.tables.grid import CellKey
-from tests.report.made_cells import accuracies, write_cell
+from tests.report.made_cells import outcomes, write_cell
 
 
 def _git(directory: Path, *arguments: str) -> str:
@@ -35,13 +35,23 @@ def test_the_commit_and_whether_files_have_changed_since(tmp_path: Path, monkeyp
     assert current_commit(tmp_path) == "unknown (no git)"
 
 
-def test_versions_are_those_that_the_cells_tell(tmp_path: Path) -> None:
-    write_cell(tmp_path, CellKey("enzymes", 5, "pn", 0), accuracies(0, 0.7), versions={"fsgc": "0.0.9", "torch": "2.0"})
-    write_cell(tmp_path, CellKey("enzymes", 5, "wl", 0), accuracies(0, 0.7))
-    found = list(Results(find_cells(tmp_path)).found.values())
-    told, written = origin_notes(found)
-    assert told == "Computed with fsgc 0.0.9, torch 2.0."
-    assert written.startswith(f"Written by fsgc {version('fsgc')}, commit ")
+@pytest.mark.parametrize(
+    ("commits", "threads", "told"),
+    [
+        (("abc", "abc"), (1, 1), "Computed at commit abc, 1 thread."),
+        (("abc", "def+"), (1, 2), "Computed at 2 commits, 1 or 2 threads."),
+        (("abc", ""), (2, None), "Computed at commit abc, 2 threads."),
+    ],
+)
+def test_where_results_come_from(
+    tmp_path: Path, commits: tuple[str, str], threads: tuple[int, int | None], told: str
+) -> None:
+    for seed in range(2):
+        key = CellKey("enzymes", 5, "pn", seed)
+        write_cell(tmp_path, key, outcomes(seed, 0.7), commit=commits[seed], threads=threads[seed])
+    notes = origin_notes(list(Results(find_cells(tmp_path)).found.values()))
+    assert notes[0] == told
+    assert notes[1].startswith(f"Written by fsgc {version('fsgc')}, commit ")
 
 
 def test_names() -> None:

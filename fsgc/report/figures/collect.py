@@ -1,8 +1,7 @@
-"""Which figures the results allow, each drawn and captioned."""
+"""Which figures the results allow, each drawn and captioned, and why others are missing."""
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -12,8 +11,9 @@ from fsgc.data.catalog import load_catalog
 from fsgc.data.graph_store import GraphStore
 from fsgc.data.splits import Split
 from fsgc.episodes.batches import Episodes
-from fsgc.errors import FsgcError
+from fsgc.errors import FsgcError, StoreError
 from fsgc.report.accuracy import model_title
+from fsgc.report.comparison import Comparisons
 from fsgc.report.figures.plots import (
     accuracy_against_shots,
     class_distribution,
@@ -21,9 +21,9 @@ from fsgc.report.figures.plots import (
     episode_distributions,
     training_curves,
 )
-from fsgc.report.figures.style import NamedFigure
+from fsgc.report.figures.style import FigureSet, NamedFigure
 from fsgc.report.paper import Paper
-from fsgc.report.provenance import dataset_title
+from fsgc.report.provenance import PULL, dataset_title
 from fsgc.report.ranks import ranking
 from fsgc.report.results import Result, Results
 from fsgc.workspace import Workspace
@@ -35,20 +35,25 @@ EMBEDDED_MODELS = ("pn", "pn_tae", "pn_tae_mu", "gsm")
 MIXUP_PAIRS = (("pn_tae", "pn_tae_mu"), ("pn", "pn_mu"))
 TSNE_EPISODES = (0, 1, 2)
 SIMILARITY_EPISODES = 100
-log = logging.getLogger(__name__)
 
 
-def draw_results(results: Results, paper: Paper, workspace: Workspace) -> list[NamedFigure]:
-    """The figures that need no model: ranks, shots, distributions, curves, classes; without data, none."""
-    makers: tuple[Callable[[], NamedFigure | None], ...] = (
+def draw_results(results: Results, comparisons: Comparisons, paper: Paper, workspace: Workspace) -> FigureSet:
+    """The figures that need no model: ranks, shots, distributions, curves, classes; without results, none."""
+    if not results.found:
+        return FigureSet()
+    makers: tuple[Callable[[], NamedFigure | str | None], ...] = (
         lambda: _ranks(results, paper),
-        lambda: _shots(results, paper),
+        lambda: _shots(results, comparisons, paper),
         lambda: _episodes(results, paper),
         lambda: _curves(results, paper),
         lambda: _steps(results, paper),
         lambda: _classes(results, workspace),
     )
-    return [figure for make in makers if (figure := make())]
+    made = [make() for make in makers]
+    return FigureSet(
+        tuple(each for each in made if isinstance(each, NamedFigure)),
+        tuple(each for each in made if isinstance(each, str)),
+    )
 
 
 def _order(results: Results, paper: Paper) -> list[str]:
@@ -64,27 +69,26 @@ def _ranks(results: Results, paper: Paper) -> NamedFigure | None:
     if ranked is None:
         return None
     titles = {model: model_title(model, paper) for model in ranked.models}
-    columns = ", ".join(f"{dataset_title(dataset)} {shots}-shot" for dataset, shots in ranked.columns)
     caption = (
-        f"Average ranks over {columns}; 1 is the best. Bars join methods that do not differ at the 5 % level "
-        f"(Nemenyi; Friedman's p over all is {ranked.friedman_p:.2g})."
+        f"Average ranks over {', '.join(map(dataset_title, ranked.datasets))}, the accuracies with 5 and 10 shots on a "
+        "dataset averaged first; 1 is the best. Bars join methods that do not differ at the 5 % level (Nemenyi; "
+        f"Friedman's p over all is {ranked.friedman_p:.2g})."
     )
     return NamedFigure("ranks", "Average ranks", caption, critical_difference(ranked, titles))
 
 
-def _shots(results: Results, paper: Paper) -> NamedFigure | None:
+def _shots(results: Results, comparisons: Comparisons, paper: Paper) -> NamedFigure | None:
     datasets: dict[str, dict[str, list[tuple[int, float, float]]]] = {}
-    for result in sorted(results.found.values(), key=lambda s: (s.dataset, s.model, s.shots)):
+    for result in sorted(results.found.values(), key=lambda r: (r.dataset, r.model, r.shots)):
         methods = datasets.setdefault(dataset_title(result.dataset), {})
-        point = (result.shots, result.summary.mean, result.summary.ci95)
+        point = (result.shots, result.mean, comparisons.intervals(result).default.half)
         methods.setdefault(model_title(result.model, paper), []).append(point)
     shown = {title: m for title, m in datasets.items() if len({p[0] for points in m.values() for p in points}) > 1}
     if not shown:
         return None
-    caption = "Test accuracy by number of shots, with the 95 % interval over episodes."
-    return NamedFigure(
-        "shots", "Accuracy against shots", caption, accuracy_against_shots(shown, _order(results, paper))
-    )
+    caption = "Test accuracy by number of shots, with the 95 % interval over graphs and seeds."
+    drawing = accuracy_against_shots(shown, _order(results, paper))
+    return NamedFigure("shots", "Accuracy against shots", caption, drawing)
 
 
 def _by_column(results: Results) -> dict[str, list[Result]]:
@@ -95,29 +99,27 @@ def _by_column(results: Results) -> dict[str, list[Result]]:
     }
 
 
-def _episodes(results: Results, paper: Paper) -> NamedFigure | None:
+def _episodes(results: Results, paper: Paper) -> NamedFigure:
     columns = {
         title: {model_title(result.model, paper): result.per_episode for result in found}
         for title, found in _by_column(results).items()
     }
-    if not columns:
-        return None
     caption = (
         "Accuracy of single test episodes: median (line), quartiles (box), 5th to 95th percentile (whiskers), "
         "mean (diamond)."
     )
-    return NamedFigure(
-        "episodes", "Accuracy per episode", caption, episode_distributions(columns, _order(results, paper))
-    )
+    drawing = episode_distributions(columns, _order(results, paper))
+    return NamedFigure("episodes", "Accuracy per episode", caption, drawing)
 
 
-def _curves(results: Results, paper: Paper) -> NamedFigure | None:
+def _curves(results: Results, paper: Paper) -> NamedFigure | str:
     caption = "Accuracy on the validation episodes after every epoch, of each method's first seed."
-    return _of_curves("val_accuracy", results, paper, "curves", "Training curves", caption)
+    drawn = _of_curves("val_accuracy", results, paper, "curves", "Training curves", caption)
+    return drawn or f"Training curves: no curve is stored here. {PULL}"
 
 
 def _steps(results: Results, paper: Paper) -> NamedFigure | None:
-    caption = "Steps that a training task takes by the verdict of the step controller, the mean of each epoch's tasks."
+    caption = "Steps that the step controller lets a training episode take, averaged over each epoch."
     return _of_curves("steps", results, paper, "steps", "Adaptive steps", caption)
 
 
@@ -133,36 +135,45 @@ def _of_curves(name: str, results: Results, paper: Paper, key: str, title: str, 
     return NamedFigure(key, title, caption, training_curves(columns, _order(results, paper), name))
 
 
-def _classes(results: Results, workspace: Workspace) -> NamedFigure | None:
+def _classes(results: Results, workspace: Workspace) -> NamedFigure | str:
     datasets = {}
     for key in dict.fromkeys(dataset for dataset, _ in results.columns):
         splits = sorted(workspace.root.glob(f"splits/{key}-seed*.json"))
-        if splits and workspace.graphs(key).exists():
-            datasets[dataset_title(key)] = (GraphStore.load(workspace.graphs(key)).y, Split.load(splits[0]))
+        try:
+            if splits:
+                datasets[dataset_title(key)] = (GraphStore.load(workspace.graphs(key)).y, Split.load(splits[0]))
+        except StoreError:
+            continue
     if not datasets:
-        return None
+        return "Class distribution: no graphs are stored here. Run 'fsgc build KEY' for a dataset KEY."
     caption = "Graphs of each class, largest first. The axis is logarithmic where classes are very unequal."
     return NamedFigure("classes", "Class distribution", caption, class_distribution(datasets))
 
 
-def draw_latent_spaces(results: Results, paper: Paper, workspace: Workspace) -> list[NamedFigure]:
+def draw_latent_spaces(results: Results, paper: Paper, workspace: Workspace) -> FigureSet:
     """The figures that need models and stored episodes: t-SNE and class similarity, for the fewest shots there are."""
-    figures = []
-    for dataset in dict.fromkeys(dataset for dataset, _ in results.columns):
-        shots = min(number for name, number in results.columns if name == dataset)
+    figures: list[NamedFigure] = []
+    gaps: list[str] = []
+    for dataset in dict.fromkeys(dataset for dataset, *_ in results.found):
+        shots = min(number for name, number, _ in results.found if name == dataset)
+        title = f"{dataset_title(dataset)}, {shots}-shot"
+        if not any(results.result(dataset, shots, model) for model in EMBEDDED_MODELS):
+            continue
         try:
-            figures += _latent_spaces_of(dataset, shots, results, paper, workspace)
+            drawn = _latent_spaces_of(title, dataset, shots, results, paper, workspace)
         except FsgcError as error:
-            log.info("no embeddings of %s: %s", dataset, error)
-    return figures
+            gaps.append(f"Embeddings: {title}: {error}.")
+            continue
+        figures += drawn
+        gaps += [] if drawn else [f"Embeddings: {title}: the model files are not stored here. {PULL}"]
+    return FigureSet(tuple(figures), tuple(gaps))
 
 
 def _latent_spaces_of(
-    dataset: str, shots: int, results: Results, paper: Paper, workspace: Workspace
+    title: str, dataset: str, shots: int, results: Results, paper: Paper, workspace: Workspace
 ) -> list[NamedFigure]:
-    from fsgc.report.figures.latent_space import class_similarity_figure, mean_class_distance
+    from fsgc.report.figures.latent_space import class_separation, class_similarity_figure
 
-    title = f"{dataset_title(dataset)}, {shots}-shot"
     made = []
     if tsne := draw_tsne(dataset, shots, EMBEDDED_MODELS, TSNE_EPISODES, results, paper, workspace):
         caption = (
@@ -172,11 +183,13 @@ def _latent_spaces_of(
     for pair in MIXUP_PAIRS:
         found = embed_models(dataset, shots, pair, range(SIMILARITY_EPISODES), results, workspace)
         if len(found) == len(pair):
-            without, with_mixup = (mean_class_distance(found[model]) for model in pair)
+            without, with_mixup = (class_separation(found[model]) for model in pair)
             names = " and ".join(model_title(model, paper) for model in pair)
             caption = (
                 f"{title}: mean squared distance of each novel class to the others, {names}: with mixup minus without. "
-                "Above zero, classes are further apart with mixup. 100 samples per class."
+                "Above zero, classes are further apart with mixup. Models scale their embeddings differently, so "
+                "distances are in units of each model's own mean squared distance within a class. 100 samples per "
+                "class."
             )
             drawing = class_similarity_figure({title: (without, with_mixup)})
             heading = f"Class similarity and mixup: {title}"

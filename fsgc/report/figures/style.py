@@ -61,6 +61,19 @@ class NamedFigure:
         return svg_bytes(self.drawing)
 
 
+@dataclass(frozen=True)
+class FigureSet:
+    """The figures that could be drawn, and why others could not.
+
+    Attributes:
+        figures: drawn.
+        gaps: a sentence for each that is missing, with what to do about it.
+    """
+
+    figures: tuple[NamedFigure, ...] = ()
+    gaps: tuple[str, ...] = ()
+
+
 @contextmanager
 def house_style() -> Iterator[None]:
     """Make and save figures within this."""

@@ -4,10 +4,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from scipy.spatial.distance import cdist
 
 from fsgc.data.catalog import dataset
-from fsgc.episodes.batches import Episodes
+from fsgc.episodes.batches import EpisodeBatch, Episodes
 from fsgc.errors import SettingsError
 from fsgc.methods.contract import TaskShape
 from fsgc.methods.kernel.method import KernelMethod, SvcSettings
@@ -17,7 +18,7 @@ from fsgc.report.figures.latent_space import (
     Embedded,
     class_similarity_figure,
     embed_episodes,
-    mean_class_distance,
+    class_separation,
     tsne_figure,
 )
 from fsgc.report.figures.style import svg_bytes
@@ -47,7 +48,8 @@ def test_embeddings_are_those_that_the_scores_come_from(model: str, episodes: Ep
         prototypes = found.points[row, :, :3].mean(1)
         distances = cdist(found.points[row, :, 3:].reshape(8, 8), prototypes, "sqeuclidean")
         scores = -method.scale.item() * distances
-        np.testing.assert_allclose(scores, cells[model].scores()[episode], rtol=1e-3, atol=1e-3)
+        batch = EpisodeBatch(torch.from_numpy(episodes.store.test[[episode]].astype(np.int64)), 3)
+        np.testing.assert_allclose(scores, method.predict(batch)[0].numpy(), rtol=1e-3, atol=1e-3)
         np.testing.assert_array_equal(found.classes[row], episodes.graphs.y[episodes.store.test[episode, :, 0]])
 
 
@@ -79,13 +81,19 @@ def test_a_row_an_episode_a_column_a_model(episodes: Episodes, cells: dict[str, 
     assert svg_bytes(figure) == svg_bytes(tsne_figure(shown, numbers)), "the same points at the same places"
 
 
-def test_class_distances_by_hand() -> None:
-    # Three classes in the plane; the second sample of each class would move its mean, were more than one taken.
-    points = np.array([[[[0, 0], [9, 9]], [[3, 4], [9, 9]]], [[[0, 2], [9, 9]], [[9, 9], [9, 9]]]], dtype=np.float32)
+def test_class_separation_by_hand() -> None:
+    # Three classes on a line with representatives 0, 4 and 8; each graph is 1 away from its own, so the spread is 1.
+    points = np.array([[[[-1], [1]], [[3], [5]]], [[[7], [9]], [[99], [99]]]], dtype=np.float32)
     embedded = Embedded(points, np.array([[5, 6], [7, 5]]), shots=1, has_prototypes=True)
-    found = mean_class_distance(embedded, samples=1)
-    # 5-6: 9 + 16 = 25; 5-7: 4; 6-7: 9 + 4 = 13.
-    assert found == pytest.approx({5: (25 + 4) / 2, 6: (25 + 13) / 2, 7: (4 + 13) / 2})
+    found = class_separation(embedded, samples=2)
+    assert found == pytest.approx({5: (16 + 64) / 2, 6: (16 + 16) / 2, 7: (64 + 16) / 2})
+
+
+def test_class_separation_does_not_depend_on_the_scale() -> None:
+    points = np.random.default_rng(0).normal(size=(20, 2, 7, 3)).astype(np.float32)
+    classes = np.tile([4, 9], (20, 1))
+    one, other = (class_separation(Embedded(factor * points, classes, 3, True)) for factor in (1, 1000))
+    assert one == pytest.approx(other, rel=1e-5)
 
 
 def test_the_difference_of_class_distances_has_a_sign() -> None:
