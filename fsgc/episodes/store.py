@@ -15,7 +15,7 @@ import zarr
 
 from fsgc.data.graph_store import GraphStore
 from fsgc.data.splits import PARTS, Part, Split
-from fsgc.episodes.sampling import sample_episodes
+from fsgc.episodes.sampling import sample_episodes, stream_key
 from fsgc.errors import SettingsError, StoreError
 from fsgc.zarr_io import open_group, write_arrays
 
@@ -161,7 +161,7 @@ def draw_episodes(
         pools = list(split.pools(graphs.y, part).values())
         queries[part] = usable_queries(split.dataset, part, min(map(len, pools)), shots, settings.queries)
         part_seed = settings.test_seed if part == "test" else seed
-        key = ("episodes", split.dataset, part, way, shots, queries[part], part_seed)
+        key = stream_key(split.dataset, part, way, shots, queries[part], part_seed)
         arrays[part] = sample_episodes(pools, counts[part], way, shots + queries[part], key)
     attributes = {
         "kind": KIND,

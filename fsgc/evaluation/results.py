@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from fsgc.episodes.batches import Episodes
+from fsgc.evaluation.outcomes import Outcomes
 from fsgc.evaluation.predict import predict_scores
 from fsgc.evaluation.statistics import Summary, episode_table
 from fsgc.files import replacing
@@ -19,7 +20,9 @@ SCORES_KIND = "fsgc.scores"
 PACKAGES = ("fsgc", "numpy", "scikit-learn", "torch")
 
 
-def evaluate(model: TrainedModel, episodes: Episodes, metrics: Path, rows: Path, scores: Path) -> dict[str, Any]:
+def evaluate(
+    model: TrainedModel, episodes: Episodes, metrics: Path, rows: Path, scores: Path, outcomes: Path | None = None
+) -> dict[str, Any]:
     """Run a trained method over all stored test episodes and write what came out.
 
     Args:
@@ -28,6 +31,7 @@ def evaluate(model: TrainedModel, episodes: Episodes, metrics: Path, rows: Path,
         metrics: `metrics.json` to write.
         rows: a parquet file to write, a row per episode.
         scores: a Zarr store to write, the scores `[E, N·Q, N]`.
+        outcomes: a file to write, which queries were answered correctly; see `fsgc.evaluation.outcomes`.
 
     Returns:
         The metrics as written.
@@ -67,6 +71,8 @@ def evaluate(model: TrainedModel, episodes: Episodes, metrics: Path, rows: Path,
     }
     with replacing(rows) as partial:
         table.write_parquet(partial)
+    if outcomes:
+        Outcomes.of(values, episodes).save(outcomes)
     write_arrays(scores, {"scores": values}, {"kind": SCORES_KIND, **identity})
     with replacing(metrics) as partial:
         partial.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")

@@ -2,8 +2,8 @@
 
 - `intervals`: what one value per episode or per seed says on its own (`Summary`, `normal_interval`, `seed_interval`).
 - `panel`: the entry for tables. `Panel(outcomes, draw)` has the named intervals of each method (`intervals`: episodes,
-  graphs, seeds, classes and the default, graphs with seeds) and the difference of any two over graphs and seeds together
-  (`compare`).
+  graphs, seeds, classes and the default, graphs with seeds) and the difference of any two over graphs and seeds
+  together (`compare`).
 - `jackknife`: what `panel` rests on, the covariances of accuracies over other episodes (`episode_covariance`), other
   novel graphs (`graph_covariance`) and other novel classes (`class_covariance`), with the derivation.
 - `variance`: estimated variances with their degrees of freedom, and intervals and p-values where several sources of

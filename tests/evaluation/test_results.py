@@ -12,6 +12,7 @@ from torch import Tensor
 
 from fsgc.episodes.batches import EpisodeBatch, Episodes
 from fsgc.errors import FsgcError, StoreError
+from fsgc.evaluation.outcomes import Outcomes
 from fsgc.evaluation.predict import predict_scores
 from fsgc.evaluation.results import SCORES_KIND, evaluate
 from fsgc.methods.contract import Method, TaskShape
@@ -44,7 +45,8 @@ def _trained(episodes: Episodes, model: str) -> TrainedModel:
 @pytest.mark.parametrize("model", ["pn", "pn_tae_mu"])
 def test_what_is_written_is_what_was_predicted(tmp_path: Path, episodes: Episodes, model: str) -> None:
     trained = _trained(episodes, model)
-    result = evaluate(trained, episodes, tmp_path / "m.json", tmp_path / "e.parquet", tmp_path / "s.zarr")
+    files = [tmp_path / name for name in ("m.json", "e.parquet", "s.zarr", "o.bin")]
+    result = evaluate(trained, episodes, *files)
     assert json.loads((tmp_path / "m.json").read_text()) == result
     arrays, attributes = read_arrays(tmp_path / "s.zarr", SCORES_KIND, ("scores",))
     table = pl.read_parquet(tmp_path / "e.parquet")
@@ -57,6 +59,9 @@ def test_what_is_written_is_what_was_predicted(tmp_path: Path, episodes: Episode
         truth = np.repeat([0, 1], 4)
         assert table["accuracy"][episode] == (arrays["scores"][episode].argmax(1) == truth).mean()
     assert result["accuracy"] == pytest.approx(table["accuracy"].mean())
+    outcomes = Outcomes.load(tmp_path / "o.bin")
+    np.testing.assert_array_equal(outcomes.accuracy, table["accuracy"].to_numpy())
+    assert outcomes.test_episodes == result["test_episodes"]
     assert (result["episodes"], result["queries"], result["way"], result["shots"]) == (50, 4, 2, 3)
     assert attributes["model"] == model
 
