@@ -38,6 +38,11 @@ class Entry:
         """The full name of the module."""
         return self.path.split(":")[0]
 
+    @property
+    def section(self) -> str:
+        """The section of `params.yaml` with its hyperparameters."""
+        return self.method().section
+
     def method(self) -> type[Method]:
         """The class."""
         result: type[Method] = getattr(import_module(self.module), self.path.split(":")[1])

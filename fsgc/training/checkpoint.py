@@ -11,15 +11,33 @@ from typing import Any
 import torch
 
 from fsgc.episodes.batches import Episodes
-from fsgc.errors import StoreError
+from fsgc.errors import FsgcError, StoreError
 from fsgc.files import replacing
 from fsgc.methods.contract import Method, TaskShape
-from fsgc.methods.learned import LearnedMethod
 from fsgc.methods.registry import method_entry
-from fsgc.training.fit import FitReport
+from fsgc.training.report import FitReport
 
 KIND = "fsgc.model"
-VERSION = 2
+VERSION = 3
+
+
+@dataclass(frozen=True)
+class Origin:
+    """What a model was trained as and on.
+
+    Attributes:
+        model: the method's name in the registry.
+        dataset: key of the dataset.
+        shots: K of its training episodes; 0 if its training does not vary with K.
+        seed: of its training; 0 if that does not vary with the seed.
+        features: the node features it takes.
+    """
+
+    model: str
+    dataset: str
+    shots: int
+    seed: int
+    features: tuple[str, ...]
 
 
 def report_path(model: Path) -> Path:
@@ -27,7 +45,9 @@ def report_path(model: Path) -> Path:
     return model.with_suffix(".json")
 
 
-def _load_report(path: Path) -> FitReport:
+def load_report(model: Path) -> FitReport:
+    """What the training of a model file took."""
+    path = report_path(model)
     try:
         return FitReport(**json.loads(path.read_text(encoding="utf-8")))
     except (OSError, ValueError, TypeError) as error:
@@ -37,17 +57,33 @@ def _load_report(path: Path) -> FitReport:
 
 
 def peek(path: Path) -> dict[str, Any]:
-    """What a model file holds: origin, settings and weights."""
+    """What a model file holds: origin, settings and state."""
     try:
         content: dict[str, Any] = torch.load(path, map_location="cpu", weights_only=True)
         is_model = content["kind"] == KIND and content["version"] == VERSION
     except FileNotFoundError:
         raise StoreError(f"{path} does not exist; train a model with 'dvc repro' or 'fsgc train'") from None
     except Exception as error:  # a damaged file makes the reader raise nearly anything
-        raise StoreError(f"{path} is damaged ({error}); train it again") from error
+        raise StoreError(f"{path} is not a model file, or it is damaged; train it again") from error
     if not is_model:
         raise StoreError(f"{path} is not a model of this version of fsgc; train it again")
     return content
+
+
+def describe(path: Path) -> tuple[Origin, Any]:
+    """What a model file says it was trained as, and its hyperparameters; anything that does not fit is refused."""
+    return _described(path, peek(path))
+
+
+def _described(path: Path, content: dict[str, Any]) -> tuple[Origin, Any]:
+    try:
+        settings = method_entry(content["model"]).method().settings_type(**content["settings"])
+        origin = Origin(
+            content["model"], content["dataset"], content["shots"], content["seed"], tuple(content["features"])
+        )
+    except (KeyError, TypeError, FsgcError) as error:
+        raise StoreError(f"{path} does not fit this version of fsgc: {error}") from error
+    return origin, settings
 
 
 @dataclass(frozen=True)
@@ -55,43 +91,32 @@ class TrainedModel:
     """A trained method and where it comes from.
 
     Attributes:
-        model: its name in the registry.
-        dataset: what it was trained on.
-        shots: with how many supports.
-        seed: with which seed.
-        features: the node features it takes.
+        origin: what it was trained as and on.
         settings: its hyperparameters.
         report: what training took.
         method: the method itself.
-        shape: of the tasks it was made for.
+        shape: of the episodes it was made for.
     """
 
-    model: str
-    dataset: str
-    shots: int
-    seed: int
-    features: tuple[str, ...]
+    origin: Origin
     settings: Any
     report: FitReport
     method: Method
     shape: TaskShape
 
     def save(self, path: Path) -> None:
-        """Write weights, settings and origin to `path`, and the report beside it.
+        """Write state, settings and origin to `path`, and the report beside it.
 
         The model's bytes are a function of what was trained; how long that took is not, so it has a file of its own.
         """
         content = {
             "kind": KIND,
             "version": VERSION,
-            "model": self.model,
-            "dataset": self.dataset,
-            "shots": self.shots,
-            "seed": self.seed,
-            "features": list(self.features),
+            **asdict(self.origin),
+            "features": list(self.origin.features),
             "settings": asdict(self.settings),
             "shape": asdict(self.shape),
-            "weights": self.method.state_dict() if isinstance(self.method, LearnedMethod) else {},
+            "state": self.method.state(),
         }
         buffer = io.BytesIO()  # saved to a path, the archive would carry the name of that path
         torch.save(content, buffer)
@@ -104,30 +129,17 @@ class TrainedModel:
     def load(cls, path: Path, episodes: Episodes) -> TrainedModel:
         """Read a model and attach the graphs of `episodes`, which must have the features it was trained with."""
         content = peek(path)
-        entry = method_entry(content["model"])
+        origin, settings = _described(path, content)
         try:
-            settings = entry.method().settings_type(**content["settings"])
             shape = TaskShape(**content["shape"])
-            method = entry.make(shape, settings)
-            if isinstance(method, LearnedMethod):
-                method.load_state_dict(content["weights"])
-                method.eval()
-        except (RuntimeError, TypeError) as error:
-            raise StoreError(f"{path} does not fit this version of {content['model']}: {error}") from error
-        if tuple(content["features"]) != episodes.feature_names or shape.num_features != episodes.num_features:
+            method = method_entry(origin.model).make(shape, settings)
+            method.load_state(content["state"])
+        except (KeyError, RuntimeError, TypeError, FsgcError) as error:
+            raise StoreError(f"{path} does not fit this version of fsgc: {error}") from error
+        if origin.features != episodes.feature_names or shape.num_features != episodes.num_features:
             raise StoreError(
-                f"{path} takes {shape.num_features} features ({' '.join(content['features'])}), the episodes have "
+                f"{path} takes {shape.num_features} features ({' '.join(origin.features)}), the episodes have "
                 f"{episodes.num_features} ({' '.join(episodes.feature_names)})"
             )
         method.attach(episodes)
-        return cls(
-            model=content["model"],
-            dataset=content["dataset"],
-            shots=content["shots"],
-            seed=content["seed"],
-            features=tuple(content["features"]),
-            settings=settings,
-            report=_load_report(report_path(path)),
-            method=method,
-            shape=shape,
-        )
+        return cls(origin, settings, load_report(path), method, shape)

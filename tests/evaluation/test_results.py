@@ -19,8 +19,9 @@ from fsgc.methods.contract import Method, TaskShape
 from fsgc.methods.learned import LearnedMethod
 from fsgc.methods.prototypical.method import PrototypicalSettings
 from fsgc.training.checkpoint import TrainedModel
-from fsgc.training.fit import FitReport, make_method
-from fsgc.training.settings import Experiment, TrainSettings
+from fsgc.training.report import FitReport
+from fsgc.training.run import make_method
+from fsgc.training.settings import Training, TrainSettings
 from fsgc.zarr_io import read_arrays
 from tests.methods.conftest import make_episodes
 
@@ -34,7 +35,7 @@ def episodes(tmp_path_factory: pytest.TempPathFactory) -> Episodes:
 
 
 def _trained(episodes: Episodes, model: str) -> TrainedModel:
-    method = make_method(Experiment(model, SETTINGS, TrainSettings()), episodes, seed=0)
+    method = make_method(Training(model, SETTINGS, TrainSettings()), episodes, seed=0)
     assert isinstance(method, LearnedMethod)
     method.eval()
     return TrainedModel(

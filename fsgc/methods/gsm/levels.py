@@ -12,6 +12,7 @@ from fsgc.nn.graph_tensors import GraphBatch, GraphTensors
 from fsgc.nn.inputs import NodeFeatures
 from fsgc.nn.norms import make_norm
 from fsgc.nn.segments import Segments
+from fsgc.nn.settings import Norm
 
 
 class Levels(NamedTuple):
@@ -40,7 +41,7 @@ class GINLevels(nn.Module):
     """
 
     def __init__(
-        self, num_features: int, width: int, convs: int, mlp_layers: int, norm: str, pooling: str, classes: int
+        self, num_features: int, width: int, convs: int, mlp_layers: int, norm: Norm, pooling: str, classes: int
     ) -> None:
         super().__init__()
         in_widths = [num_features] + [width] * (convs - 1)

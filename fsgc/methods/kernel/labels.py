@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from fsgc.arrays import Ints
 from fsgc.data.graph_store import GraphStore
 from fsgc.errors import SettingsError
-from fsgc.methods.kernel.histograms import Ints
 
 
 def node_labels(graphs: GraphStore, name: str) -> Ints:

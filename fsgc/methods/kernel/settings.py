@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Literal
 
-from fsgc.errors import SettingsError
-from fsgc.settings import from_mapping
+from pydantic import Field
+
+from fsgc.settings import settings
 
 KERNELS = ("wl", "sp", "graphlet")
-NODE_LABELS = ("degree", "label", "attributes")
-GRAPHLET_SIZES = (3, 4, 5)
-GRAPHLET_COUNTS = ("grakel", "exact")
-SECTION = "kernel"
 
 
-@dataclass(frozen=True)
+@settings
 class KernelSettings:
     """The section `kernel` of `params.yaml`; the defaults are the paper's on TRIANGLES.
 
@@ -34,30 +29,13 @@ class KernelSettings:
         graphlet_counts: `grakel` counts as GraKeL does, see `grakel_graphlets`; `exact` counts right.
     """
 
-    node_labels: str = "degree"
-    wl_iterations: int = 5
+    node_labels: Literal["degree", "label", "attributes"] = "degree"
+    wl_iterations: Annotated[int, Field(ge=1, le=100)] = 5
     wl_normalised: bool = True
     sp_normalised: bool = True
     graphlet_normalised: bool = False
-    graphlet_size: int = 5
-    graphlet_counts: str = "grakel"
-
-    def __post_init__(self) -> None:
-        for key, allowed in (("node_labels", NODE_LABELS), ("graphlet_counts", GRAPHLET_COUNTS)):
-            if getattr(self, key) not in allowed:
-                raise SettingsError(f"{key}: {getattr(self, key)!r} is unknown; allowed are {', '.join(allowed)}")
-        if self.wl_iterations < 1:
-            raise SettingsError(f"wl_iterations: {self.wl_iterations} does not fit; it must be at least 1")
-        if self.graphlet_size not in GRAPHLET_SIZES:
-            raise SettingsError(f"graphlet_size: {self.graphlet_size} does not fit; it must be 3, 4 or 5")
-
-    @classmethod
-    def from_params(cls, params: Mapping[str, Any], dataset: str) -> KernelSettings:
-        """The section's `default`, and over it what stands below the dataset's key."""
-        section = params.get(SECTION)
-        if not isinstance(section, Mapping) or not isinstance(section.get("default"), Mapping):
-            raise SettingsError(f"{SECTION}.default: the section is missing from params.yaml")
-        return from_mapping(SECTION, cls, {**section["default"], **(section.get(dataset) or {})})
+    graphlet_size: Literal[3, 4, 5] = 5
+    graphlet_counts: Literal["grakel", "exact"] = "grakel"
 
     def normalised(self, kernel: str) -> bool:
         """Whether a kernel is normalised."""
