@@ -38,17 +38,18 @@ def tsne(dataset: str, models: tuple[str, ...], shots: int, episodes: tuple[int,
       fsgc figures tsne triangles pn pn_tae_mu -e 0 -e 7 -o tsne     # tsne.png and tsne.svg
     """  # noqa: D301  (click reads the \b as "keep these lines")
     from fsgc.errors import StoreError
-    from fsgc.report.cells import find_cells, workspace_of
+    from fsgc.report.cells import find_cells
     from fsgc.report.figures.collect import draw_tsne
     from fsgc.report.figures.style import save_figure
     from fsgc.report.paper import load_paper
+    from fsgc.report.project import Project
     from fsgc.report.results import Results
 
     results = Results(find_cells(root))
     absent = [model for model in models if results.result(dataset, shots, model) is None]
     if absent:
         raise StoreError(f"no result of {', '.join(absent)} on {dataset}, {shots}-shot, below {root}")
-    drawing = draw_tsne(dataset, shots, models, episodes, results, load_paper(), workspace_of(root))
+    drawing = draw_tsne(dataset, shots, models, episodes, results, load_paper(), Project(root))
     if drawing is None:
         raise StoreError(f"none of {', '.join(models)} has embeddings, or their model files are not stored")
     for path in save_figure(drawing, out):

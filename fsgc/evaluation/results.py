@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from fsgc.episodes.batches import Episodes
-from fsgc.evaluation.outcomes import Outcomes
+from fsgc.evaluation.outcomes import OUTCOMES, Outcomes
 from fsgc.evaluation.predict import predict_scores
 from fsgc.evaluation.statistics import Summary, episode_table
 from fsgc.files import replacing
@@ -20,7 +20,6 @@ from fsgc.zarr_io import write_arrays
 
 SCORES_KIND = "fsgc.scores"
 RECORD = "record.json"
-OUTCOMES = "outcomes.bin"
 HEADLINE = ("accuracy", "accuracy_ci95", "macro_f1")  # what `dvc metrics` and `dvc exp show` compare
 
 

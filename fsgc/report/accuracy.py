@@ -15,6 +15,8 @@ from fsgc.report.results import Result, Results
 from fsgc.report.table import MISSING, Heading, Row, Table, Value
 from fsgc.statistics.intervals import Interval
 from fsgc.statistics.paired import SIGNIFICANCE, holm
+from fsgc.tables.grid import OWN_FEATURES
+from fsgc.tables.status import State
 
 FURTHER = "Further"  # the group of models that the paper does not have
 SCHEMA = {
@@ -48,12 +50,12 @@ LEGEND = (
 STALE_NOTE = "†: stale, computed with other code or settings than the current ones."
 
 
-def model_title(model: str, paper: Paper) -> str:
-    """A model's name in tables."""
+def method_title(variant: str, paper: Paper) -> str:
+    """A method's name in tables, with its node inputs where they are not the dataset's own."""
+    model, _, features = variant.partition("-")
     row = paper.row_of(model)
-    if row:
-        return row.title
-    return METHODS[model].title if model in METHODS else model
+    title = row.title if row else METHODS[model].title if model in METHODS else model
+    return f"{title}, {features}" if features else title
 
 
 @dataclass(frozen=True)
@@ -96,25 +98,49 @@ def mark(columns: Iterable[Sequence[Result]], rows: int, comparisons: Comparison
         best |= {result.name: of for result in found if result.mean == first.mean}
         rest = [result for result in found if result.mean < first.mean]
         names += [result.name for result in rest]
-        p_values += [column.compare(first.model, result.model).p for result in rest]
+        p_values += [column.compare(first.variant, result.variant).p for result in rest]
     tied = {name for name, p in zip(names, holm(p_values), strict=True) if p >= SIGNIFICANCE}
     return Marks(best, frozenset(tied), tuple(notes))
 
 
 def accuracy_table(key: str, spec: TableSpec, results: Results, paper: Paper, comparisons: Comparisons) -> Table:
-    """A table of the paper, filled with what there is; published rows without a value here are left out."""
+    """A table of the paper, filled with what there is; published rows without a value here are left out.
+
+    Methods with other node inputs than the datasets' own are not compared with these; see `inputs_tables`.
+    """
     rows = [row for row in paper.rows_of(spec) if row.model or set(row.accuracies) & set(spec.datasets)]
     if spec.models:
         rows = [replace(row, group="") for row in rows]
     else:
         known = {row.model for row in paper.rows}
-        here = [model for model in results.models if model not in known]
+        here = [model for model in results.variants if model not in known and "-" not in model]
         rows += [
-            PaperRow(model_title(model, paper), FURTHER, {}, model)
+            PaperRow(method_title(model, paper), FURTHER, {}, model)
             for model in here
             if any((*column, model) in results.found for column in _columns(spec.datasets))
         ]
     return _fill(key, spec.title, rows, _columns(spec.datasets), results, comparisons)
+
+
+def inputs_tables(key: str, spec: TableSpec, results: Results, paper: Paper, comparisons: Comparisons) -> list[Table]:
+    """The same table for each choice of node inputs other than the datasets' own that has results there."""
+    columns = _columns(spec.datasets)
+    tables = []
+    for features in sorted({result.features for result in results.found.values()} - {OWN_FEATURES}):
+        here = {r.model for r in results.found.values() if r.features == features and (r.dataset, r.shots) in columns}
+        models = sorted(here, key=lambda model: _place(model, paper))
+        rows = [PaperRow(method_title(model, paper), "", {}, f"{model}-{features}") for model in models]
+        if rows:
+            title = f"{spec.title}, node inputs: {features}"
+            tables.append(_fill(f"{key}-{features}", title, rows, columns, results, comparisons))
+    return tables
+
+
+def _place(variant: str, paper: Paper) -> tuple[int, str]:
+    """What to sort methods by: the order of the paper's rows, others last."""
+    order = [row.model for row in paper.rows]
+    model = variant.partition("-")[0]
+    return (order.index(model) if model in order else len(order), variant)
 
 
 def other_table(results: Results, paper: Paper, comparisons: Comparisons) -> Table | None:
@@ -123,10 +149,9 @@ def other_table(results: Results, paper: Paper, comparisons: Comparisons) -> Tab
     columns = [column for column in results.columns if column[0] not in shown]
     if not columns:
         return None
-    here = [m for m in results.models if any((*c, m) in results.found or (*c, m) in results.gaps for c in columns)]
-    order = [row.model for row in paper.rows]
-    here.sort(key=lambda model: (order.index(model) if model in order else len(order), model))
-    rows = [PaperRow(model_title(model, paper), "", {}, model) for model in here]
+    here = [v for v in results.variants if any((*c, v) in results.found or (*c, v) in results.gaps for c in columns)]
+    here.sort(key=lambda variant: _place(variant, paper))
+    rows = [PaperRow(method_title(variant, paper), "", {}, variant) for variant in here]
     return _fill("other", "Other datasets", rows, columns, results, comparisons)
 
 
@@ -134,9 +159,9 @@ def overview_table(results: Results, paper: Paper, comparisons: Comparisons, sho
     """One number of shots on all datasets of the paper, for the README: the models that have a result there."""
     datasets = list(dict.fromkeys(dataset for spec in paper.tables.values() for dataset in spec.datasets))
     columns = [(dataset, shots) for dataset in datasets]
-    here = {model for dataset, number, model in results.found if (dataset, number) in columns}
+    here = {v for dataset, number, v in results.found if (dataset, number) in columns and "-" not in v}
     rows = [replace(row, group="") for row in paper.rows if row.model in here]
-    rows += [PaperRow(model_title(m, paper), "", {}, m) for m in sorted(here - {row.model for row in paper.rows})]
+    rows += [PaperRow(method_title(m, paper), "", {}, m) for m in sorted(here - {row.model for row in paper.rows})]
     return _fill("overview", f"Accuracy with {shots} shots", rows, columns, results, comparisons)
 
 
@@ -156,7 +181,7 @@ def _fill(
     found = [[s for m in models if m and (s := results.result(*column, m))] for column in columns]
     marks = mark(found, sum(bool(model) for model in models), comparisons)
     records = [_record(row, *column, results, comparisons, marks) for row in rows for column in columns]
-    frame = pl.DataFrame(records, schema=SCHEMA)
+    frame = pl.DataFrame([{name: record[name] for name in SCHEMA} for record in records], schema=SCHEMA)
     transductive = {record["model"] for record in records if record["transductive"]}
     width = len(columns)
     table_rows = tuple(
@@ -189,10 +214,12 @@ def _record(
     theirs = row.accuracy(dataset, shots)
     record: dict[str, object] = dict.fromkeys(SCHEMA)
     record |= {"row": row.title, "model": row.model or None, "dataset": dataset, "shots": shots, "paper": theirs}
+    record["listed"] = result is not None or gap is not None
     record |= {"state": "missing" if row.model else "published", "best": False, "tie": False, "transductive": False}
     if gap:
         record["state"] = gap.state.value
-        record["reason"] = f"{row.title} on {dataset_title(dataset)}, {shots}-shot, {gap}."
+        if gap.state is not State.MISSING:
+            record["reason"] = f"{row.title} on {dataset_title(dataset)}, {shots}-shot, {gap}."
     if result:
         mean, intervals = 100 * result.mean, comparisons.intervals(result)
         record |= {
@@ -223,9 +250,8 @@ def _value(record: dict[str, object]) -> Value:
     paper = f"{theirs:.2f}".removesuffix("0") if isinstance(theirs, float) else ""
     name = f"{record['dataset']}-{record['shots']}shot-{record['model']}"
     if not isinstance(ours, float):
-        if record["reason"] is None:
-            return Value(MISSING, paper=paper, is_gap=True)
-        return Value(str(record["state"]), paper=paper, name=name, is_gap=True)
+        text = MISSING if record["reason"] is None else str(record["state"])
+        return Value(text, paper=paper, name=name if record["listed"] else "", is_gap=True)
     return Value(
         text=f"{ours:.2f}",
         interval=f"{record['interval']:.2f}",

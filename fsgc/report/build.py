@@ -13,6 +13,7 @@ from fsgc.report.figures.collect import draw_latent_spaces, draw_results
 from fsgc.report.figures.style import FigureSet, save_figure
 from fsgc.report.page import write_page
 from fsgc.report.paper import load_paper
+from fsgc.report.project import Project
 from fsgc.report.results import Results
 from fsgc.report.tables import all_tables
 
@@ -60,6 +61,7 @@ def build_docs(root: Path, directory: Path, readme: Path | None, embed: bool = T
 def draw_all(results: Results, root: Path, embed: bool, comparisons: Comparisons | None = None) -> FigureSet:
     """The figures of the cells below `root`; with `embed`, those for which models are loaded as well."""
     paper, workspace = load_paper(), workspace_of(root)
-    plain = draw_results(results, comparisons or Comparisons(results), paper, workspace)
-    latent = draw_latent_spaces(results, paper, workspace) if embed else FigureSet()
+    own = results.with_own_inputs()
+    plain = draw_results(own, comparisons or Comparisons(results), paper, workspace)
+    latent = draw_latent_spaces(own, paper, Project(root)) if embed else FigureSet()
     return FigureSet(plain.figures + latent.figures, plain.gaps + latent.gaps)

@@ -3,30 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from dataclasses import dataclass
-from enum import StrEnum
 from functools import cached_property
 from pathlib import Path
 
 from fsgc.errors import StoreError
-from fsgc.report.metrics import METRICS, Metrics, read_metrics
-from fsgc.report.outcomes import OUTCOMES, Outcomes, read_outcomes
+from fsgc.evaluation.outcomes import OUTCOMES, Outcomes
+from fsgc.report.metrics import Metrics, read_metrics
+from fsgc.report.project import Project
 from fsgc.tables.grid import CellKey
-from fsgc.tables.runner import FAILED
+from fsgc.tables.status import FAILED, METRICS, State
 from fsgc.workspace import Workspace
-
-Staleness = Callable[[CellKey, Metrics], str]  # what code or setting has changed since; empty if none
-
-
-class State(StrEnum):
-    """What a cell is worth."""
-
-    CURRENT = "current"
-    STALE = "stale"
-    MISSING = "missing"
-    FAILED = "failed"
-    DAMAGED = "damaged"
 
 
 @dataclass(frozen=True)
@@ -57,12 +44,14 @@ class Cell:
     Attributes:
         key: what it is the result of.
         path: its directory.
+        model: the directory of its model, whether it is there or not.
         metrics: its record.
         stale: what code or setting has changed since it was computed; empty if none.
     """
 
     key: CellKey
     path: Path
+    model: Path
     metrics: Metrics
     stale: str = ""
 
@@ -74,7 +63,7 @@ class Cell:
     @cached_property
     def outcomes(self) -> Outcomes:
         """Which test queries were answered correctly."""
-        return read_outcomes(self.path / OUTCOMES)
+        return Outcomes.load(self.path / OUTCOMES)
 
     @property
     def protocol(self) -> Protocol:
@@ -84,7 +73,7 @@ class Cell:
 
     def curves(self) -> dict[str, list[float]]:
         """The curves of its training, one value per epoch; empty where nothing was trained or they are not here."""
-        files = sorted((self.path / "curves" / "plots" / "metrics").glob("*.tsv"))
+        files = sorted((self.model / "curves" / "plots" / "metrics").glob("*.tsv"))
         return {file.stem: values for file in files if (values := _curve(file))}
 
 
@@ -94,56 +83,55 @@ class FaultyCell:
 
     Attributes:
         key: what it would be the result of.
-        path: its directory.
         state: `FAILED`, `MISSING` or `DAMAGED`.
         reason: why, in words.
         command: what was run, where a failed cell says so.
     """
 
     key: CellKey
-    path: Path
     state: State
     reason: str
     command: str = ""
 
 
 def workspace_of(root: Path) -> Workspace:
-    """Where the episodes of the cells below `root` are: beside them, as in the tables' pipeline, or where all are."""
+    """Where the data of the cells below `root` is: beside them, as in the tables' pipeline, or where all data is."""
     beside = root.parent / "data"
     return Workspace(beside) if (beside / "episodes").is_dir() else Workspace.find()
 
 
-def find_cells(root: Path, staleness: Staleness = lambda _key, _metrics: "") -> list[Cell | FaultyCell]:
-    """All cells below `root` in the order of their keys; a missing root has none, a bad cell says what is wrong.
+def find_cells(root: Path) -> list[Cell | FaultyCell]:
+    """All cells below `root`, and those that its project wants but does not have, in the order of their keys.
 
-    Args:
-        root: where the cells are.
-        staleness: tells what code or setting has changed since a cell was computed.
+    A missing root has none, a bad cell says what is wrong.
     """
-    keys = [(CellKey.parse(path.name), path) for path in root.glob("*-*shot-*") if path.is_dir()]
-    return [read_cell(key, path, staleness) for key, path in sorted((key, path) for key, path in keys if key)]
+    project = Project(root)
+    paths = {key: path for path in root.glob("*-*shot-*") if path.is_dir() and (key := CellKey.parse(path.name))}
+    failed = {key: path for path in (root.parent / FAILED.name).glob("*.json") if (key := CellKey.parse(path.stem))}
+    keys = sorted({*paths, *failed, *project.wanted()})
+    return [read_cell(key, root / key.name, failed.get(key), project) for key in keys]
 
 
-def read_cell(key: CellKey, path: Path, staleness: Staleness) -> Cell | FaultyCell:
-    """Read and check one cell; nothing in its directory makes this raise."""
-    if (path / FAILED).exists():
-        return _failed(key, path)
+def read_cell(key: CellKey, path: Path, failed: Path | None, project: Project) -> Cell | FaultyCell:
+    """Read and check one cell; nothing in its files makes this raise."""
+    if failed is not None:
+        return _failed(key, failed)
     missing = [name for name in (METRICS, OUTCOMES) if not (path / name).exists()]
     if missing:
-        return FaultyCell(key, path, State.MISSING, f"it has no {' and no '.join(missing)} yet")
+        reason = "it has not been computed yet" if len(missing) == 2 else f"{path / missing[0]} is missing"
+        return FaultyCell(key, State.MISSING if len(missing) == 2 else State.DAMAGED, reason)
     try:
-        metrics = read_metrics(path / METRICS)
-        cell = Cell(key, path, metrics, staleness(key, metrics))
+        cell = Cell(key, path, project.model_directory(key), read_metrics(path / METRICS), project.staleness(key))
         _check(cell)
     except StoreError as error:
-        return FaultyCell(key, path, State.DAMAGED, str(error))
+        return FaultyCell(key, State.DAMAGED, str(error))
     return cell
 
 
 def _check(cell: Cell) -> None:
     """Refuse metrics of another experiment than the directory's name says, or another accuracy than the outcomes'."""
     key, metrics, correct = cell.key, cell.metrics, cell.outcomes.correct
-    found = CellKey(metrics.dataset, metrics.shots, metrics.model, metrics.seed)
+    found = CellKey(metrics.dataset, metrics.shots, metrics.model, metrics.seed, key.features)
     if found != key:
         raise StoreError(f"{cell.path / METRICS} is damaged: it is of {found.name}")
     shape = (metrics.episodes, metrics.way * metrics.queries)
@@ -161,11 +149,11 @@ def _check(cell: Cell) -> None:
 
 def _failed(key: CellKey, path: Path) -> FaultyCell:
     try:
-        content = json.loads((path / FAILED).read_bytes())
+        content = json.loads(path.read_bytes())
         reason, command = (_printable(content[name]) for name in ("reason", "command"))
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
-        reason, command = f"{FAILED} does not say why", ""
-    return FaultyCell(key, path, State.FAILED, reason, command)
+        reason, command = f"{path} does not say why", ""
+    return FaultyCell(key, State.FAILED, reason, command)
 
 
 def _printable(text: str) -> str:

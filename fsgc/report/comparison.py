@@ -52,18 +52,18 @@ class Column:
     def __init__(self, results: Sequence[Result]) -> None:
         for result in results:
             check_pair(results[0], result)
-        self.results = {result.model: result for result in results}
+        self.results = {result.variant: result for result in results}
 
     @cached_property
     def panel(self) -> Panel:
         """The statistics of all methods together: they pool what is known of the variance between seeds."""
-        outcomes = {model: result.correct for model, result in self.results.items()}
-        draw = next(iter(self.results.values())).cells[0].outcomes.draw
-        return Panel(outcomes, draw, [model for model, result in self.results.items() if result.deterministic])
+        outcomes = {variant: result.correct for variant, result in self.results.items()}
+        draw = next(iter(self.results.values())).cells[0].outcomes.draw()
+        return Panel(outcomes, draw, [variant for variant, result in self.results.items() if result.deterministic])
 
-    def intervals(self, model: str) -> Intervals:
+    def intervals(self, variant: str) -> Intervals:
         """The intervals of a method's accuracy."""
-        return self.panel.intervals(model)
+        return self.panel.intervals(variant)
 
     def compare(self, first: str, second: str) -> Comparison:
         """Compare two methods."""
@@ -105,7 +105,7 @@ class Comparisons:
             column = self.column(result.dataset, result.shots)
         except PairingError:
             column = Column([result])
-        return column.intervals(result.model)
+        return column.intervals(result.variant)
 
 
 def check_pair(first: Result, second: Result) -> None:

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from itertools import combinations
 from typing import Any
 
-from fsgc.report.accuracy import model_title
+from fsgc.report.accuracy import method_title
 from fsgc.report.cells import Cell
 from fsgc.report.comparison import Column, Comparisons, PairingError
 from fsgc.report.paper import Paper
-from fsgc.report.provenance import cell_command, dataset_title, plain_commands
+from fsgc.report.provenance import cell_command, commit_in_words, dataset_title, plain_commands
 from fsgc.report.results import Gap, Result, Results
 from fsgc.statistics.intervals import Interval
 from fsgc.statistics.paired import holm
@@ -56,11 +56,10 @@ def result_details(result: Result, paper: Paper, intervals: Intervals, gap: Gap 
     """Everything about one result: intervals, seeds, curve, confusion matrix, settings, origin, commands."""
     first = result.cells[0]
     metrics, outcomes = first.metrics, first.outcomes
-    row = paper.row_of(result.model)
+    row = paper.row_of(result.variant)
     theirs = row.accuracy(result.dataset, result.shots) if row else None
     return {
-        "model": result.model,
-        "title": model_title(result.model, paper),
+        "title": method_title(result.variant, paper),
         "dataset": dataset_title(result.dataset),
         "shots": result.shots,
         "way": result.protocol.way,
@@ -100,7 +99,7 @@ def origin(cell: Cell) -> dict[str, Any]:
     """Where a cell comes from: commit, preset, inputs, threads, versions and recipes."""
     m = cell.metrics
     return {
-        "Commit": f"{m.commit.removesuffix('+')}, with uncommitted changes" if m.commit.endswith("+") else m.commit,
+        "Commit": commit_in_words(m.commit).removeprefix("commit "),
         "Preset": m.preset,
         "Node features": " ".join(m.features),
         "Threads": m.threads,
@@ -131,15 +130,14 @@ def _commands(key: CellKey, failed: str = "") -> list[str]:
     return [failed or cell_command(key), plain_commands(key)]
 
 
-def gap_details(dataset: str, shots: int, model: str, gap: Gap, paper: Paper) -> dict[str, Any]:
+def gap_details(dataset: str, shots: int, variant: str, gap: Gap, paper: Paper) -> dict[str, Any]:
     """What is known of a result that is not there."""
     return {
-        "model": model,
-        "title": model_title(model, paper),
+        "title": method_title(variant, paper),
         "dataset": dataset_title(dataset),
         "shots": shots,
         "trouble": str(gap),
-        "commands": _commands(CellKey(dataset, shots, model, 0), gap.command),
+        "commands": _commands(gap.key, gap.command),
     }
 
 
@@ -177,9 +175,9 @@ def page_data(results: Results, comparisons: Comparisons, paper: Paper) -> dict[
             entry["trouble"] = str(error)
         columns.append(entry)
         for result in found:
-            gap = results.gap(dataset, shots, result.model)
+            gap = results.gap(dataset, shots, result.variant)
             details[result.name] = result_details(result, paper, comparisons.intervals(result), gap)
-    for (dataset, shots, model), gap in results.gaps.items():
-        details.setdefault(f"{dataset}-{shots}shot-{model}", gap_details(dataset, shots, model, gap, paper))
-    models = {model: model_title(model, paper) for model in sorted({key[2] for key in results.found})}
-    return {"results": details, "columns": columns, "models": models}
+    for (dataset, shots, variant), gap in results.gaps.items():
+        details.setdefault(f"{dataset}-{shots}shot-{variant}", gap_details(dataset, shots, variant, gap, paper))
+    methods = {variant: method_title(variant, paper) for variant in sorted({key[2] for key in results.found})}
+    return {"results": details, "columns": columns, "methods": methods}

@@ -11,7 +11,7 @@ from fsgc.data.catalog import load_catalog
 from fsgc.data.splits import PARTS
 from fsgc.episodes.store import EpisodeStore
 from fsgc.errors import StoreError
-from fsgc.report.accuracy import model_title
+from fsgc.report.accuracy import method_title
 from fsgc.report.metrics import Training
 from fsgc.report.paper import SHOTS, Paper
 from fsgc.report.provenance import RUN_ALL, dataset_title, origin_notes
@@ -123,12 +123,12 @@ def efficiency_table(results: Results, paper: Paper) -> Table:
     order = [row.model for row in paper.rows]
     found = sorted(
         results.found.values(),
-        key=lambda s: (s.dataset, s.shots, order.index(s.model) if s.model in order else len(order), s.model),
+        key=lambda s: (s.dataset, s.shots, order.index(s.model) if s.model in order else len(order), s.variant),
     )
     records = [_efficiency(result, paper) for result in found]
     rows = tuple(
         Row(
-            model_title(result.model, paper),
+            method_title(result.variant, paper),
             (
                 _timed(record["train_seconds"], record["paper_train_seconds"], 0, result.name),
                 _timed(record["episode_milliseconds"], record["paper_episode_milliseconds"], 2, result.name),
@@ -141,7 +141,7 @@ def efficiency_table(results: Results, paper: Paper) -> Table:
         for result, record in zip(found, records, strict=True)
     )
     keys = [
-        {"dataset": result.dataset, "shots": result.shots, "model": result.model, **record}
+        {"dataset": result.dataset, "shots": result.shots, "model": result.variant, **record}
         for result, record in zip(found, records, strict=True)
     ]
     headings = tuple(

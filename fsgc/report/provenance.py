@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import shutil
-import subprocess
 from collections.abc import Sequence
 from importlib.metadata import version
-from pathlib import Path
 
 from fsgc.data.catalog import load_catalog
+from fsgc.provenance import commit
 from fsgc.report.results import Result
-from fsgc.tables.grid import CellKey
-from fsgc.tables.runner import PIPELINE
+from fsgc.tables.grid import OWN_FEATURES, CellKey
 
 RUN_ALL = "fsgc tables run"
 PULL = "Run 'dvc pull' in tables/ if a remote has them, or compute the cells again."
@@ -25,12 +22,13 @@ def dataset_title(key: str) -> str:
 
 def cell_command(key: CellKey) -> str:
     """What computes a cell, and everything it needs, in the pipeline."""
-    return f"dvc repro {PIPELINE}:evaluate@{key.dataset}-{key.shots}-{key.model}-{key.seed}"
+    return f"fsgc tables run --only {key.name}"
 
 
 def plain_commands(key: CellKey) -> str:
     """What computes a cell without DVC."""
-    train = f"fsgc train {key.model} {key.dataset} -k {key.shots} --seed {key.seed} -o {key.name}.pt"
+    inputs = "" if key.features == OWN_FEATURES else f" --features {key.features}"
+    train = f"fsgc train {key.model} {key.dataset} -k {key.shots} --seed {key.seed}{inputs} -o {key.name}.pt"
     return f"{train} && fsgc evaluate {key.name}.pt"
 
 
@@ -64,30 +62,22 @@ def protocol_notes(found: Sequence[Result]) -> list[str]:
     ]
 
 
-def origin_notes(found: Sequence[Result], directory: Path | None = None) -> list[str]:
+def origin_notes(found: Sequence[Result]) -> list[str]:
     """The commits and threads the cells were computed with, where they say, and what wrote the tables."""
     metrics = [cell.metrics for result in found for cell in result.cells]
     commits = sorted({m.commit for m in metrics if m.commit})
     threads = sorted({m.threads for m in metrics if m.threads})
     notes = []
     if commits:
-        counted = f"commit {commits[0]}" if len(commits) == 1 else f"{len(commits)} commits"
+        counted = commit_in_words(commits[0]) if len(commits) == 1 else f"{len(commits)} commits"
         by = f", {' or '.join(map(str, threads))} thread{'s' * (threads != [1])}" if threads else ""
         notes.append(f"Computed at {counted}{by}.")
-    return [*notes, f"Written by fsgc {version('fsgc')}, commit {current_commit(directory)}."]
+    return [*notes, f"Written by fsgc {version('fsgc')}, {commit_in_words(commit())}."]
 
 
-def current_commit(directory: Path | None = None) -> str:
-    """The commit of the project the tables are written in, and whether tracked files have changed since."""
-    git = shutil.which("git")
-    if git is None:
-        return "unknown (no git)"
-
-    def run(*arguments: str) -> str | None:
-        done = subprocess.run([git, *arguments], cwd=directory, capture_output=True, text=True, check=False)  # noqa: S603
-        return done.stdout.strip() if done.returncode == 0 else None
-
-    commit = run("rev-parse", "--short=12", "HEAD")
-    if commit is None:
-        return "unknown (no git repository)"
-    return f"{commit}, with uncommitted changes" if run("status", "--porcelain", "--untracked-files=no") else commit
+def commit_in_words(recorded: str) -> str:
+    """A recorded commit, which ends in `+` if files differed from it."""
+    if not recorded:
+        return "unknown commit"
+    name = recorded.removesuffix("+")
+    return f"commit {name}, with uncommitted changes" if name != recorded else f"commit {name}"

@@ -8,5 +8,7 @@ from fsgc.statistics.ranks import Ranking, rank_methods
 
 def ranking(results: Results) -> Ranking | None:
     """Rank the methods over the datasets that have all of them; `None` with fewer than two methods or datasets."""
-    accuracy = {column: {result.model: result.mean for result in results.column(*column)} for column in results.columns}
+    accuracy = {
+        column: {result.variant: result.mean for result in results.column(*column)} for column in results.columns
+    }
     return rank_methods(accuracy)

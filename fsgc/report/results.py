@@ -10,10 +10,18 @@ from itertools import groupby
 import numpy as np
 import numpy.typing as npt
 
-from fsgc.report.cells import Cell, FaultyCell, Protocol, State
+from fsgc.methods.registry import METHODS
+from fsgc.report.cells import Cell, FaultyCell, Protocol
 from fsgc.statistics.intervals import Floats
+from fsgc.tables.grid import OWN_FEATURES, CellKey
+from fsgc.tables.status import State
 
-ResultKey = tuple[str, int, str]  # dataset, shots, model
+ResultKey = tuple[str, int, str]  # dataset, shots, variant
+
+
+def variant_of(key: CellKey) -> str:
+    """A method with certain node inputs: its name, and `-features` where those are not the dataset's own."""
+    return key.model if key.features == OWN_FEATURES else f"{key.model}-{key.features}"
 
 
 @dataclass(frozen=True)
@@ -23,19 +31,29 @@ class Result:
     Attributes:
         dataset: key of the dataset.
         shots: K.
-        model: a name in the registry of methods.
+        variant: a name in the registry of methods, with `-features` for other node inputs than the dataset's own.
         cells: one or more, by seed.
     """
 
     dataset: str
     shots: int
-    model: str
+    variant: str
     cells: tuple[Cell, ...]
 
     @property
     def name(self) -> str:
         """What it is called in messages and on the page."""
-        return f"{self.dataset}-{self.shots}shot-{self.model}"
+        return f"{self.dataset}-{self.shots}shot-{self.variant}"
+
+    @property
+    def model(self) -> str:
+        """The name of the method."""
+        return self.cells[0].key.model
+
+    @property
+    def features(self) -> str:
+        """The node inputs, `dataset` for the dataset's own."""
+        return self.cells[0].key.features
 
     @property
     def protocol(self) -> Protocol:
@@ -55,8 +73,7 @@ class Result:
     @property
     def deterministic(self) -> bool:
         """Whether training involves no chance, as with kernels."""
-        train = self.cells[0].metrics.train
-        return train is None or not train.parameters
+        return self.model in METHODS and not METHODS[self.model].method().trained_for.seed
 
     @property
     def stale(self) -> str:
@@ -85,11 +102,13 @@ class Gap:
     """Why there is no result, or not one of every seed.
 
     Attributes:
-        state: of the cells it is about.
+        key: of the first cell it is about.
+        state: of that cell.
         reason: in words.
         command: what was run, where a failed cell says so.
     """
 
+    key: CellKey
     state: State
     reason: str
     command: str = ""
@@ -110,29 +129,34 @@ class Results:
         self.cells = tuple(cells)
         self.found: dict[ResultKey, Result] = {}
         self.gaps: dict[ResultKey, Gap] = {}
-        ordered = sorted(cells, key=lambda cell: cell.key)
-        for key, group in groupby(ordered, key=lambda cell: (cell.key.dataset, cell.key.shots, cell.key.model)):
+        ordered = sorted(cells, key=lambda cell: (_result_key(cell), cell.key))
+        for key, group in groupby(ordered, key=_result_key):
             self._add(key, list(group))
 
     def _add(self, key: ResultKey, group: list[Cell | FaultyCell]) -> None:
         good = tuple(cell for cell in group if isinstance(cell, Cell))
         faulty = [cell for cell in group if isinstance(cell, FaultyCell)]
         if len({cell.protocol for cell in good}) > 1:
-            self.gaps[key] = Gap(State.DAMAGED, "its seeds were tested on different episodes")
+            self.gaps[key] = Gap(good[0].key, State.DAMAGED, "its seeds were tested on different episodes")
             return
         if good:
             self.found[key] = Result(*key, good)
         if faulty:
-            reasons = "; ".join(f"seed {cell.key.seed}: {cell.reason}" for cell in faulty)
-            self.gaps[key] = Gap(faulty[0].state, reasons, faulty[0].command)
+            worst = [cell for cell in faulty if cell.state is not State.MISSING] or faulty
+            reasons = "; ".join(f"seed {cell.key.seed}: {cell.reason}" for cell in worst)
+            self.gaps[key] = Gap(worst[0].key, worst[0].state, reasons, worst[0].command)
 
-    def result(self, dataset: str, shots: int, model: str) -> Result | None:
+    def with_own_inputs(self) -> Results:
+        """The results with the datasets' own node inputs."""
+        return Results([cell for cell in self.cells if cell.key.features == OWN_FEATURES])
+
+    def result(self, dataset: str, shots: int, variant: str) -> Result | None:
         """The result, if there is one."""
-        return self.found.get((dataset, shots, model))
+        return self.found.get((dataset, shots, variant))
 
-    def gap(self, dataset: str, shots: int, model: str) -> Gap | None:
-        """What went wrong with (some seeds of) a result, if anything did."""
-        return self.gaps.get((dataset, shots, model))
+    def gap(self, dataset: str, shots: int, variant: str) -> Gap | None:
+        """What is known of (some seeds of) a result that is not there."""
+        return self.gaps.get((dataset, shots, variant))
 
     def column(self, dataset: str, shots: int) -> list[Result]:
         """All results of a dataset and number of shots."""
@@ -144,6 +168,10 @@ class Results:
         return sorted({(dataset, shots) for dataset, shots, _ in (*self.found, *self.gaps)})
 
     @property
-    def models(self) -> list[str]:
-        """The models of all cells, in order."""
-        return sorted({model for *_, model in (*self.found, *self.gaps)})
+    def variants(self) -> list[str]:
+        """The methods and inputs of all cells, in order."""
+        return sorted({variant for *_, variant in (*self.found, *self.gaps)})
+
+
+def _result_key(cell: Cell | FaultyCell) -> ResultKey:
+    return cell.key.dataset, cell.key.shots, variant_of(cell.key)

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fsgc.report.outcomes import Outcomes, write_outcomes
+from fsgc.evaluation.outcomes import EpisodeStream, Outcomes
 from fsgc.statistics.draw import Draw
+from fsgc.statistics.intervals import Floats
 from fsgc.tables.grid import CellKey
 
 WAY, QUERIES, EPISODES = 2, 5, 600
@@ -28,12 +29,19 @@ def outcomes(seed: int, mean: float, episodes: int = EPISODES, shots: int = 5) -
     return np.random.default_rng(seed).random(chance.shape) < chance
 
 
+def accuracies(seed: int, mean: float, episodes: int = 200) -> Floats:
+    """Accuracies of episodes with N·Q = 10 queries, drawn around `mean`."""
+    return np.random.default_rng(seed).binomial(WAY * QUERIES, mean, size=episodes) / (WAY * QUERIES)
+
+
+def stream(shots: int, episodes: int = EPISODES) -> EpisodeStream:
+    """The episodes, the same for all cells with as many shots."""
+    return EpisodeStream(("made", shots), (GRAPHS,) * len(CLASSES), episodes, WAY, shots, QUERIES)
+
+
 def draw(shots: int, episodes: int = EPISODES) -> Draw:
-    """Episodes drawn from the novel classes; the same for all cells with as many shots."""
-    rng = np.random.default_rng(shots)
-    classes = np.argsort(rng.random((episodes, len(CLASSES))), axis=1)[:, :WAY]
-    places = np.argsort(rng.random((episodes, WAY, GRAPHS)), axis=2)[:, :, : shots + QUERIES]
-    return Draw(classes[:, :, None] * GRAPHS + places, shots, np.full(len(CLASSES), GRAPHS))
+    """Which graphs meet in them."""
+    return stream(shots, episodes).draw()
 
 
 def confusion(correct: Correct, of: Draw) -> npt.NDArray[np.int64]:
@@ -74,10 +82,10 @@ def write_cell(root: Path, key: CellKey, correct: Correct, curves: bool = True, 
         **metrics,
     }
     (path / "metrics.json").write_text(json.dumps(content))
-    of = draw(key.shots, len(correct))
-    write_outcomes(path / "outcomes.bin", Outcomes(correct, of, CLASSES, confusion(correct, of)))
+    of = stream(key.shots, len(correct))
+    Outcomes(correct, of, "", CLASSES, confusion(correct, of.draw())).save(path / "outcomes.bin")
     if curves:
-        directory = path / "curves" / "plots" / "metrics"
+        directory = root.parent / "models" / key.name / "curves" / "plots" / "metrics"
         directory.mkdir(parents=True)
         for name, values in {
             "loss": (1.0, 0.5, 0.4),
@@ -90,10 +98,10 @@ def write_cell(root: Path, key: CellKey, correct: Correct, curves: bool = True, 
 
 
 def write_failed(root: Path, key: CellKey, reason: str) -> Path:
-    """Write a cell that failed."""
-    path = root / key.name
-    path.mkdir(parents=True)
-    (path / "failed.json").write_text(json.dumps({"reason": reason, "command": "python -m pipeline.train"}))
+    """Write the note of a cell that failed."""
+    path = root.parent / "failed" / f"{key.name}.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps({"reason": reason, "command": "python -m pipeline.train"}))
     return path
 
 

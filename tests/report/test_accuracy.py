@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -7,8 +8,8 @@ import polars as pl
 import pytest
 from scipy import stats
 
-from fsgc.report.accuracy import FURTHER, accuracy_table, mark, other_table, signed
-from fsgc.report.cells import find_cells
+from fsgc.report.accuracy import FURTHER, accuracy_table, inputs_tables, mark, other_table, signed
+from fsgc.report.cells import Cell, find_cells
 from fsgc.report.comparison import Comparisons
 from fsgc.report.paper import load_paper
 from fsgc.report.results import Results
@@ -55,50 +56,52 @@ def test_the_best_of_a_column_with_gaps_says_of_how_many(example: Results) -> No
     assert sum(value.tie for value in tied) == 1, "0.85 and 0.855 over 600 episodes cannot be told apart"
 
 
-def test_only_the_best_of_a_whole_column_is_bold(tmp_path: Path) -> None:
+def test_only_the_best_of_a_whole_column_is_bold(cells_root: Path) -> None:
     for place, model in enumerate(("pn_tae_mu", "pn_tae_mu_mean_std")):
-        write_cell(tmp_path, CellKey("coil_del", 5, model, 0), outcomes(place, 0.6 + 0.2 * place))
-    table = _table(Results(find_cells(tmp_path)), "pooling")
+        write_cell(cells_root, CellKey("coil_del", 5, model, 0), outcomes(place, 0.6 + 0.2 * place))
+    table = _table(Results(find_cells(cells_root)), "pooling")
     marks = [(row.values[2].best, row.values[2].best_of) for row in table.rows]
     assert marks == [(False, ""), (True, "")]
 
 
-def test_holms_correction_is_over_the_whole_table(tmp_path: Path) -> None:
+def test_holms_correction_is_over_the_whole_table(cells_root: Path) -> None:
     """A difference that is significant alone, at 1 to 4 %, is not among five others that are not."""
     base = outcomes(0, 0.7)
     others = (outcomes(seed, 0.68) for seed in range(1, 500))
     panels = ((o, Panel({"pn": base[None], "wl": o[None]}, draw(5))) for o in others if o.mean() < base.mean())
     shifted = next(o for o, panel in panels if 0.01 < panel.compare("pn", "wl").p < 0.04)
-    write_cell(tmp_path, CellKey("enzymes", 5, "pn", 0), base)
-    write_cell(tmp_path, CellKey("enzymes", 5, "wl", 0), shifted)
-    alone = Results(find_cells(tmp_path))
+    write_cell(cells_root, CellKey("enzymes", 5, "pn", 0), base)
+    write_cell(cells_root, CellKey("enzymes", 5, "wl", 0), shifted)
+    alone = Results(find_cells(cells_root))
     assert mark([alone.column("enzymes", 5)], 2, Comparisons(alone)).tied == frozenset()
     for number, dataset in enumerate(("triangles", "reddit", "letter_high", "graph_r52", "coil_del")):
         for place, model in enumerate(("pn", "wl")):
-            write_cell(tmp_path, CellKey(dataset, 5, model, 0), outcomes(10 * number + place, 0.7))
-    results = Results(find_cells(tmp_path))
+            write_cell(cells_root, CellKey(dataset, 5, model, 0), outcomes(10 * number + place, 0.7))
+    results = Results(find_cells(cells_root))
     columns = [results.column(*column) for column in results.columns]
     assert "enzymes-5shot-wl" in mark(columns, 2, Comparisons(results)).tied
 
 
-def test_a_lone_accuracy_is_not_the_best_of_anything(tmp_path: Path) -> None:
-    write_cell(tmp_path, CellKey("enzymes", 5, "pn", 0), outcomes(0, 0.7))
-    value = _value(_table(Results(find_cells(tmp_path))), "PN", "ENZYMES", "5-shot")
+def test_a_lone_accuracy_is_not_the_best_of_anything(cells_root: Path) -> None:
+    write_cell(cells_root, CellKey("enzymes", 5, "pn", 0), outcomes(0, 0.7))
+    value = _value(_table(Results(find_cells(cells_root))), "PN", "ENZYMES", "5-shot")
     assert (value.best, value.best_of) == (False, "")
 
 
-def test_stale_accuracies_are_marked(tmp_path: Path) -> None:
-    write_cell(tmp_path, CellKey("enzymes", 5, "pn", 0), outcomes(0, 0.7))
-    table = _table(Results(find_cells(tmp_path, lambda *_: "train.max_epochs was 3, is 4")))
+def test_stale_accuracies_are_marked(cells_root: Path) -> None:
+    write_cell(cells_root, CellKey("enzymes", 5, "pn", 0), outcomes(0, 0.7))
+    (cell,) = find_cells(cells_root)
+    assert isinstance(cell, Cell)
+    table = _table(Results([replace(cell, stale="train.max_epochs was 3, is 4")]))
     assert _value(table, "PN", "ENZYMES", "5-shot").stale
     assert "stale" in table.frame["state"].to_list()
     assert any(note.startswith("†: stale") for note in table.notes)
 
 
-def test_columns_of_different_episodes_are_not_marked(tmp_path: Path) -> None:
-    write_cell(tmp_path, CellKey("enzymes", 5, "pn", 0), outcomes(0, 0.7))
-    write_cell(tmp_path, CellKey("enzymes", 5, "wl", 0), outcomes(1, 0.4), test_episodes="other")
-    table = _table(Results(find_cells(tmp_path)))
+def test_columns_of_different_episodes_are_not_marked(cells_root: Path) -> None:
+    write_cell(cells_root, CellKey("enzymes", 5, "pn", 0), outcomes(0, 0.7))
+    write_cell(cells_root, CellKey("enzymes", 5, "wl", 0), outcomes(1, 0.4), test_episodes="other")
+    table = _table(Results(find_cells(cells_root)))
     assert not any(value.best or value.best_of or value.tie for row in table.rows for value in row.values)
     assert any(
         "enzymes-5shot-pn and enzymes-5shot-wl were tested on different episodes" in note for note in table.notes
@@ -135,6 +138,19 @@ def test_models_and_datasets_that_the_paper_does_not_have(example: Results) -> N
     assert other is not None
     assert [(row.title, row.values[0].name) for row in other.rows] == [("PN", "triangles_gen-5shot-pn")]
     assert other_table(Results([]), load_paper(), Comparisons(Results([]))) is None
+
+
+def test_other_inputs_have_tables_of_their_own(cells_root: Path) -> None:
+    for place, (model, features) in enumerate((("pn", "dataset"), ("pn", "structural"), ("wl", "structural"))):
+        write_cell(cells_root, CellKey("enzymes", 5, model, 0, features), outcomes(place, 0.6 + 0.1 * place))
+    results, paper = Results(find_cells(cells_root)), load_paper()
+    own = _table(results)
+    assert not any(value.best_of for row in own.rows for value in row.values), "a lone accuracy among its like"
+    (table,) = inputs_tables("d_a", paper.tables["d_a"], results, paper, Comparisons(results))
+    assert (table.key, [row.title for row in table.rows]) == ("d_a-structural", ["WL", "PN"])
+    best = _value(table, "WL", "ENZYMES", "5-shot")
+    assert (best.best, best.paper, best.name) == (True, "", "enzymes-5shot-wl-structural")
+    assert inputs_tables("d_b", paper.tables["d_b"], results, paper, Comparisons(results)) == []
 
 
 def test_transductive_methods_are_shown_as_such(example: Results) -> None:

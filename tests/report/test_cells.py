@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -8,8 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fsgc.report.cells import Cell, FaultyCell, State, find_cells
+from fsgc.report.cells import Cell, FaultyCell, find_cells
 from fsgc.tables.grid import CellKey
+from fsgc.tables.status import State
 from tests.report.made_cells import CLASSES, outcomes, write_cell, write_failed
 
 KEY = CellKey("graph_r52", 10, "pn_tae_mu", 3)
@@ -22,8 +24,8 @@ def _only(root: Path) -> Cell | FaultyCell:
 
 def test_a_cell_gives_back_what_was_written(tmp_path: Path) -> None:
     correct = outcomes(0, 0.7, shots=10)
-    write_cell(tmp_path, KEY, correct, test_episodes="abc")
-    cell = _only(tmp_path)
+    write_cell(tmp_path / "cells", KEY, correct, test_episodes="abc")
+    cell = _only(tmp_path / "cells")
     assert isinstance(cell, Cell)
     assert (cell.key, cell.state) == (KEY, State.CURRENT)
     np.testing.assert_array_equal(cell.outcomes.correct, correct)
@@ -33,11 +35,27 @@ def test_a_cell_gives_back_what_was_written(tmp_path: Path) -> None:
     assert cell.protocol.fingerprint == "abc"
 
 
-def test_a_cell_of_other_code_is_stale_and_says_why(tmp_path: Path) -> None:
-    write_cell(tmp_path, KEY, outcomes(0, 0.7, shots=10))
-    (cell,) = find_cells(tmp_path, lambda key, metrics: f"{key.model}: code of {metrics.recipes['train']}")
+def test_a_cell_of_other_settings_is_stale_and_says_which(real_root: Path, tmp_path: Path) -> None:
+    shutil.copytree(real_root.parents[1], tmp_path / "project")
+    params = tmp_path / "project" / "params.yaml"
+    cells = tmp_path / "project" / "tables" / "cells"
+    assert [cell.state for cell in find_cells(cells)] == [*[State.CURRENT] * 3, State.MISSING]
+    params.write_text(params.read_text().replace("width: 8", "width: 9"))
+    for cell in find_cells(cells)[:3]:
+        assert isinstance(cell, Cell)
+        assert (cell.state, cell.stale) == (State.STALE, "method.width was 8, is 9")
+
+
+def test_cells_that_the_project_lists_are_missed(real_root: Path) -> None:
+    missing = find_cells(real_root)[-1]
+    assert isinstance(missing, FaultyCell)
+    assert (missing.key.model, missing.reason) == ("wl", "it has not been computed yet")
+
+
+def test_the_model_of_a_cell_is_where_the_project_keeps_it(real_root: Path) -> None:
+    cell = find_cells(real_root)[0]
     assert isinstance(cell, Cell)
-    assert (cell.state, cell.stale) == (State.STALE, "pn_tae_mu: code of 0123456789abcdef")
+    assert (cell.model / "model.pt").is_file()
 
 
 def test_other_directories_are_no_cells(tmp_path: Path) -> None:
@@ -49,17 +67,19 @@ def test_other_directories_are_no_cells(tmp_path: Path) -> None:
 
 
 def test_failed_and_missing_cells_say_why(tmp_path: Path) -> None:
-    write_failed(tmp_path, KEY, "no \x1b[31mmemory\ud800")
-    (tmp_path / "triangles-5shot-pn-seed0").mkdir()
-    write_failed(tmp_path, CellKey("triangles", 5, "wl", 0), "").joinpath("failed.json").write_text("[]")
-    failed, missing, unknown = find_cells(tmp_path)
+    root = tmp_path / "cells"
+    write_failed(root, KEY, "no \x1b[31mmemory\ud800")
+    (root / "triangles-5shot-pn-seed0").mkdir(parents=True)
+    note = write_failed(root, CellKey("triangles", 5, "wl", 0), "")
+    note.write_text("[]")
+    failed, missing, unknown = find_cells(root)
     assert isinstance(failed, FaultyCell)
     assert isinstance(missing, FaultyCell)
     assert isinstance(unknown, FaultyCell)
     assert (failed.state, failed.reason) == (State.FAILED, "no �[31mmemory�"), "nothing that a terminal would obey"
     assert failed.command == "python -m pipeline.train"
-    assert (missing.state, missing.reason) == (State.MISSING, "it has no metrics.json and no outcomes.bin yet")
-    assert (unknown.state, unknown.reason) == (State.FAILED, "failed.json does not say why")
+    assert (missing.state, missing.reason) == (State.MISSING, "it has not been computed yet")
+    assert (unknown.state, unknown.reason) == (State.FAILED, f"{note} does not say why")
 
 
 def _changed(**values: Any) -> Callable[[Path], object]:
@@ -107,26 +127,28 @@ def _directory(path: Path) -> None:
         (_changed(accuracy=0.123), "it says the accuracy is 0.123000, outcomes.bin says 0."),
         (_changed(episodes=10), "it has the outcomes of 600 episodes with 10 queries, metrics.json says 10 with 10"),
         (_written(b"", "outcomes.bin"), "outcomes.bin is damaged"),
-        (_written(b"PK\x03\x04" + bytes(100), "outcomes.bin"), "outcomes.bin is damaged"),
+        (_written(b"{}", "outcomes.bin"), "does not hold outcomes"),
+        (lambda path: (path / "outcomes.bin").unlink(), "outcomes.bin is missing"),
     ],
 )
 def test_damage_names_the_file_and_is_never_raised(
-    tmp_path: Path, damage: Callable[[Path], object], reason: str
+    cells_root: Path, damage: Callable[[Path], object], reason: str
 ) -> None:
-    damage(write_cell(tmp_path, KEY, outcomes(0, 0.7, shots=10)))
-    cell = _only(tmp_path)
+    damage(write_cell(cells_root, KEY, outcomes(0, 0.7, shots=10)))
+    cell = _only(cells_root)
     assert isinstance(cell, FaultyCell)
     assert cell.state is State.DAMAGED
     assert reason in cell.reason
-    assert str(tmp_path / KEY.name) in cell.reason, "which file"
+    assert str(cells_root / KEY.name) in cell.reason, "which file"
 
 
 def test_damaged_curves_are_left_out_and_odd_values_kept(tmp_path: Path) -> None:
-    directory = write_cell(tmp_path, KEY, outcomes(0, 0.7, shots=10)) / "curves" / "plots" / "metrics"
+    write_cell(tmp_path / "cells", KEY, outcomes(0, 0.7, shots=10))
+    directory = tmp_path / "models" / KEY.name / "curves" / "plots" / "metrics"
     (directory / "loss.tsv").write_text("step\tloss\n0\tinf\n1\tnan\n2\t0.5\n")
     (directory / "val_loss.tsv").write_text("step\tval_loss\n0\n")
     (directory / "val_accuracy.tsv").write_bytes(b"\xff\xfe")
-    cell = _only(tmp_path)
+    cell = _only(tmp_path / "cells")
     assert isinstance(cell, Cell)
     assert list(cell.curves()) == ["loss"]
     np.testing.assert_array_equal(cell.curves()["loss"], [np.inf, np.nan, 0.5])

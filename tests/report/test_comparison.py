@@ -21,9 +21,9 @@ def _results(root: Path, first: Correct, second: Correct, **second_metrics: Any)
     return Results(find_cells(root))
 
 
-def test_a_pair_is_compared_over_graphs_and_over_episodes(tmp_path: Path) -> None:
+def test_a_pair_is_compared_over_graphs_and_over_episodes(cells_root: Path) -> None:
     first, second = outcomes(0, 0.65), outcomes(1, 0.6)
-    found = Comparisons(_results(tmp_path, first, second)).column("enzymes", 5).compare("pn", "wl")
+    found = Comparisons(_results(cells_root, first, second)).column("enzymes", 5).compare("pn", "wl")
     difference = np.round(first.mean(axis=1) - second.mean(axis=1), 12)
     assert found.interval.mean == pytest.approx(difference.mean(), abs=1e-12)
     assert (found.wins, found.losses) == ((difference > 0).sum(), (difference < 0).sum())
@@ -33,20 +33,20 @@ def test_a_pair_is_compared_over_graphs_and_over_episodes(tmp_path: Path) -> Non
     assert found.p == panel.compare("pn", "wl").p
 
 
-def test_turning_a_pair_turns_its_sign_only(tmp_path: Path) -> None:
-    column = Comparisons(_results(tmp_path, outcomes(0, 0.7), outcomes(1, 0.6))).column("enzymes", 5)
+def test_turning_a_pair_turns_its_sign_only(cells_root: Path) -> None:
+    column = Comparisons(_results(cells_root, outcomes(0, 0.7), outcomes(1, 0.6))).column("enzymes", 5)
     one, other = column.compare("pn", "wl").interval, column.compare("wl", "pn").interval
     assert (one.mean, one.low, one.high) == pytest.approx((-other.mean, -other.high, -other.low))
 
 
-def test_the_same_results_are_not_separated(tmp_path: Path) -> None:
+def test_the_same_results_are_not_separated(cells_root: Path) -> None:
     correct = outcomes(0, 0.7)
-    found = Comparisons(_results(tmp_path, correct, correct)).column("enzymes", 5).compare("pn", "wl")
+    found = Comparisons(_results(cells_root, correct, correct)).column("enzymes", 5).compare("pn", "wl")
     assert (found.interval.mean, found.p, found.wilcoxon_p) == (0.0, 1.0, 1.0)
 
 
-def test_what_is_not_trained_has_no_chance_in_it(tmp_path: Path) -> None:
-    comparisons = Comparisons(_results(tmp_path, outcomes(0, 0.7), outcomes(1, 0.6), train=None))
+def test_what_is_not_trained_has_no_chance_in_it(cells_root: Path) -> None:
+    comparisons = Comparisons(_results(cells_root, outcomes(0, 0.7), outcomes(1, 0.6), train=None))
     column = comparisons.column("enzymes", 5)
     assert (column.intervals("pn").seeds_from, column.intervals("wl").seeds_from) == (Seeds.UNKNOWN, Seeds.NONE)
 
@@ -59,17 +59,17 @@ def test_what_is_not_trained_has_no_chance_in_it(tmp_path: Path) -> None:
     ],
 )
 def test_results_of_other_episodes_are_refused_but_have_intervals(
-    tmp_path: Path, metrics: dict[str, Any], message: str
+    cells_root: Path, metrics: dict[str, Any], message: str
 ) -> None:
-    results = _results(tmp_path, outcomes(0, 0.7), outcomes(1, 0.6), **metrics)
+    results = _results(cells_root, outcomes(0, 0.7), outcomes(1, 0.6), **metrics)
     comparisons = Comparisons(results)
     with pytest.raises(PairingError, match=f"enzymes-5shot-pn and enzymes-5shot-wl .* different episodes .{message}"):
         comparisons.column("enzymes", 5)
     assert comparisons.intervals(results.found["enzymes", 5, "pn"]).default.mean == outcomes(0, 0.7).mean()
 
 
-def test_results_of_another_dataset_are_refused(tmp_path: Path) -> None:
-    write_cell(tmp_path, CellKey("enzymes", 5, "pn", 0), outcomes(0, 0.7))
-    write_cell(tmp_path, CellKey("reddit", 5, "wl", 0), outcomes(1, 0.6))
+def test_results_of_another_dataset_are_refused(cells_root: Path) -> None:
+    write_cell(cells_root, CellKey("enzymes", 5, "pn", 0), outcomes(0, 0.7))
+    write_cell(cells_root, CellKey("reddit", 5, "wl", 0), outcomes(1, 0.6))
     with pytest.raises(PairingError, match="dataset 'enzymes' and 'reddit'"):
-        Column(list(Results(find_cells(tmp_path)).found.values()))
+        Column(list(Results(find_cells(cells_root)).found.values()))

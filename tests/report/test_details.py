@@ -1,13 +1,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from fsgc.report.cells import find_cells
+from fsgc.report.cells import Cell, find_cells
 from fsgc.report.comparison import Comparisons
 from fsgc.report.details import page_data
 from fsgc.report.paper import load_paper
@@ -38,10 +39,11 @@ def test_a_result_has_its_intervals_origin_settings_and_confusion(example: Resul
     assert np.trace(matrix) == outcomes(0, 0.8).sum()
 
 
-def test_seeds_of_different_commits_have_an_origin_each(tmp_path: Path) -> None:
+def test_seeds_of_different_commits_have_an_origin_each(cells_root: Path) -> None:
     for seed, commit in enumerate(("aaa", "bbb+", "aaa")):
-        write_cell(tmp_path, CellKey("enzymes", 5, "pn", seed), outcomes(seed, 0.7), commit=commit)
-    results = Results(find_cells(tmp_path, lambda key, _: "code of x" if key.seed == 1 else ""))
+        write_cell(cells_root, CellKey("enzymes", 5, "pn", seed), outcomes(seed, 0.7), commit=commit)
+    cells = [cell for cell in find_cells(cells_root) if isinstance(cell, Cell)]
+    results = Results([replace(cell, stale="code of x" if cell.key.seed == 1 else "") for cell in cells])
     one = page_data(results, Comparisons(results), load_paper())["results"]["enzymes-5shot-pn"]
     found = [(origin["Seeds"], origin["Commit"], origin["Stale"]) for origin in one["origins"]]
     assert found == [("0, 2", "aaa", ""), ("1", "bbb, with uncommitted changes", "code of x")]
@@ -65,14 +67,14 @@ def test_pairs_are_corrected_for_how_many_there_are(example: Results) -> None:
 def test_gaps_have_details_too(example: Results) -> None:
     data = page_data(example, Comparisons(example), load_paper())["results"]
     assert data["reddit-5shot-maml"]["commands"][0] == "python -m pipeline.train"
-    assert data["coil_del-5shot-pn"]["trouble"].startswith("missing: seed 0: it has no metrics.json")
+    assert data["coil_del-5shot-pn"]["trouble"].startswith("missing: seed 0: it has not been computed")
     assert "metrics.json is damaged" in data["coil_del-5shot-wl"]["trouble"]
 
 
-def test_columns_that_cannot_be_paired_say_so(tmp_path: Path) -> None:
-    write_cell(tmp_path, CellKey("enzymes", 5, "pn", 0), outcomes(0, 0.7))
-    write_cell(tmp_path, CellKey("enzymes", 5, "wl", 0), outcomes(1, 0.6), test_episodes="other")
-    results = Results(find_cells(tmp_path))
+def test_columns_that_cannot_be_paired_say_so(cells_root: Path) -> None:
+    write_cell(cells_root, CellKey("enzymes", 5, "pn", 0), outcomes(0, 0.7))
+    write_cell(cells_root, CellKey("enzymes", 5, "wl", 0), outcomes(1, 0.6), test_episodes="other")
+    results = Results(find_cells(cells_root))
     data = page_data(results, Comparisons(results), load_paper())
     (column,) = data["columns"]
     assert column["pairs"] == []

@@ -46,13 +46,13 @@ def test_a_damaged_episode_store_is_a_gap(tmp_path: Path) -> None:
     assert rows["TRIANGLES (generated)"].values[-2].is_gap
 
 
-def test_times_are_means_over_seeds_beside_the_papers(tmp_path: Path) -> None:
+def test_times_are_means_over_seeds_beside_the_papers(cells_root: Path) -> None:
     train = {"seconds": 100.0, "epochs": 4, "parameters": 10, "peak_memory": 3_000_000}
-    write_cell(tmp_path, CellKey("graph_r52", 5, "pn", 0), outcomes(0, 0.7), test_seconds=1.0, train=train)
+    write_cell(cells_root, CellKey("graph_r52", 5, "pn", 0), outcomes(0, 0.7), test_seconds=1.0, train=train)
     more = {**train, "seconds": 200.0}
-    write_cell(tmp_path, CellKey("graph_r52", 5, "pn", 1), outcomes(1, 0.7), test_seconds=2.0, train=more)
-    write_cell(tmp_path, CellKey("graph_r52", 5, "wl", 0), outcomes(1, 0.7), train=None)
-    table = efficiency_table(Results(find_cells(tmp_path)), load_paper())
+    write_cell(cells_root, CellKey("graph_r52", 5, "pn", 1), outcomes(1, 0.7), test_seconds=2.0, train=more)
+    write_cell(cells_root, CellKey("graph_r52", 5, "wl", 0), outcomes(1, 0.7), train=None)
+    table = efficiency_table(Results(find_cells(cells_root)), load_paper())
     kernel, network = table.rows
     assert (kernel.title, network.title, network.group) == ("WL", "PN", "Graph-R52 (re-created), 5-shot")
     # 1.5 s over 600 episodes are 2.5 ms.

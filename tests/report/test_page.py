@@ -78,7 +78,7 @@ def _page_of(text: str, path: Path) -> Outline:
     rows = (Row(text, (value, Value(text, is_gap=True)), text),)
     headings = (Heading(text, text), Heading(text))
     table = Table("key", text, text, headings, rows, pl.DataFrame(), (text,), text)
-    data = {"results": {text: text}, "columns": [], "models": {text: text}}
+    data = {"results": {text: text}, "columns": [], "methods": {text: text}}
     write_page(path, Results([]), [table], data, FigureSet((NamedFigure("key", text, text, Figure()),), (text,)))
     outline = Outline()
     outline.feed(path.read_text(encoding="utf-8"))
@@ -118,7 +118,9 @@ def test_its_data_cannot_end_the_script(written: str) -> None:
 def test_numbers_that_json_does_not_have_are_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FSGC_DATA", str(tmp_path / "data"))
     path = write_cell(tmp_path / "cells", CellKey("enzymes", 5, "pn", 0), outcomes(0, 0.7), macro_f1=float("nan"))
-    (path / "curves" / "plots" / "metrics" / "loss.tsv").write_text("step\tloss\n0\tinf\n1\t0.5\n")
+    (tmp_path / "models" / path.name / "curves" / "plots" / "metrics" / "loss.tsv").write_text(
+        "step\tloss\n0\tinf\n1\t0.5\n"
+    )
     build_report(tmp_path / "cells", tmp_path / "report.html", embed=False)
     content = re.search(r'id="data">(.*?)</script>', (tmp_path / "report.html").read_text(), flags=re.DOTALL)
     assert content

@@ -7,12 +7,10 @@ from typing import TYPE_CHECKING
 
 from matplotlib.figure import Figure
 
-from fsgc.data.catalog import load_catalog
 from fsgc.data.graph_store import GraphStore
 from fsgc.data.splits import Split
-from fsgc.episodes.batches import Episodes
 from fsgc.errors import FsgcError, StoreError
-from fsgc.report.accuracy import model_title
+from fsgc.report.accuracy import method_title
 from fsgc.report.comparison import Comparisons
 from fsgc.report.figures.plots import (
     accuracy_against_shots,
@@ -23,6 +21,7 @@ from fsgc.report.figures.plots import (
 )
 from fsgc.report.figures.style import FigureSet, NamedFigure
 from fsgc.report.paper import Paper
+from fsgc.report.project import Project
 from fsgc.report.provenance import PULL, dataset_title
 from fsgc.report.ranks import ranking
 from fsgc.report.results import Result, Results
@@ -61,14 +60,14 @@ def _order(results: Results, paper: Paper) -> list[str]:
     known = [row.model for row in paper.rows]
     models = sorted({model for *_, model in results.found})
     models.sort(key=lambda model: known.index(model) if model in known else len(known))
-    return [model_title(model, paper) for model in models]
+    return [method_title(model, paper) for model in models]
 
 
 def _ranks(results: Results, paper: Paper) -> NamedFigure | None:
     ranked = ranking(results)
     if ranked is None:
         return None
-    titles = {model: model_title(model, paper) for model in ranked.models}
+    titles = {model: method_title(model, paper) for model in ranked.models}
     caption = (
         f"Average ranks over {', '.join(map(dataset_title, ranked.datasets))}, the accuracies with 5 and 10 shots on a "
         "dataset averaged first; 1 is the best. Bars join methods that do not differ at the 5 % level (Nemenyi; "
@@ -82,7 +81,7 @@ def _shots(results: Results, comparisons: Comparisons, paper: Paper) -> NamedFig
     for result in sorted(results.found.values(), key=lambda r: (r.dataset, r.model, r.shots)):
         methods = datasets.setdefault(dataset_title(result.dataset), {})
         point = (result.shots, result.mean, comparisons.intervals(result).default.half)
-        methods.setdefault(model_title(result.model, paper), []).append(point)
+        methods.setdefault(method_title(result.variant, paper), []).append(point)
     shown = {title: m for title, m in datasets.items() if len({p[0] for points in m.values() for p in points}) > 1}
     if not shown:
         return None
@@ -101,7 +100,7 @@ def _by_column(results: Results) -> dict[str, list[Result]]:
 
 def _episodes(results: Results, paper: Paper) -> NamedFigure:
     columns = {
-        title: {model_title(result.model, paper): result.per_episode for result in found}
+        title: {method_title(result.variant, paper): result.per_episode for result in found}
         for title, found in _by_column(results).items()
     }
     caption = (
@@ -126,7 +125,7 @@ def _steps(results: Results, paper: Paper) -> NamedFigure | None:
 def _of_curves(name: str, results: Results, paper: Paper, key: str, title: str, caption: str) -> NamedFigure | None:
     columns = {}
     for column, found in _by_column(results).items():
-        curves = {model_title(result.model, paper): result.cells[0].curves() for result in found}
+        curves = {method_title(result.variant, paper): result.cells[0].curves() for result in found}
         noted = {method: curve for method, curve in curves.items() if curve.get(name)}
         if noted:
             columns[column] = noted
@@ -150,7 +149,7 @@ def _classes(results: Results, workspace: Workspace) -> NamedFigure | str:
     return NamedFigure("classes", "Class distribution", caption, class_distribution(datasets))
 
 
-def draw_latent_spaces(results: Results, paper: Paper, workspace: Workspace) -> FigureSet:
+def draw_latent_spaces(results: Results, paper: Paper, project: Project) -> FigureSet:
     """The figures that need models and stored episodes: t-SNE and class similarity, for the fewest shots there are."""
     figures: list[NamedFigure] = []
     gaps: list[str] = []
@@ -160,7 +159,7 @@ def draw_latent_spaces(results: Results, paper: Paper, workspace: Workspace) -> 
         if not any(results.result(dataset, shots, model) for model in EMBEDDED_MODELS):
             continue
         try:
-            drawn = _latent_spaces_of(title, dataset, shots, results, paper, workspace)
+            drawn = _latent_spaces_of(title, dataset, shots, results, paper, project)
         except FsgcError as error:
             gaps.append(f"Embeddings: {title}: {error}.")
             continue
@@ -170,21 +169,21 @@ def draw_latent_spaces(results: Results, paper: Paper, workspace: Workspace) -> 
 
 
 def _latent_spaces_of(
-    title: str, dataset: str, shots: int, results: Results, paper: Paper, workspace: Workspace
+    title: str, dataset: str, shots: int, results: Results, paper: Paper, project: Project
 ) -> list[NamedFigure]:
     from fsgc.report.figures.latent_space import class_separation, class_similarity_figure
 
     made = []
-    if tsne := draw_tsne(dataset, shots, EMBEDDED_MODELS, TSNE_EPISODES, results, paper, workspace):
+    if tsne := draw_tsne(dataset, shots, EMBEDDED_MODELS, TSNE_EPISODES, results, paper, project):
         caption = (
             "t-SNE of novel test episodes: crosses are queries, circles supports, stars prototypes, colours classes."
         )
         made.append(NamedFigure(f"tsne-{dataset}", f"Embeddings: {title}", f"{title}. {caption}", tsne))
     for pair in MIXUP_PAIRS:
-        found = embed_models(dataset, shots, pair, range(SIMILARITY_EPISODES), results, workspace)
+        found = embed_models(dataset, shots, pair, range(SIMILARITY_EPISODES), results, project)
         if len(found) == len(pair):
             without, with_mixup = (class_separation(found[model]) for model in pair)
-            names = " and ".join(model_title(model, paper) for model in pair)
+            names = " and ".join(method_title(model, paper) for model in pair)
             caption = (
                 f"{title}: mean squared distance of each novel class to the others, {names}: with mixup minus without. "
                 "Above zero, classes are further apart with mixup. Models scale their embeddings differently, so "
@@ -199,7 +198,7 @@ def _latent_spaces_of(
 
 
 def embed_models(
-    dataset: str, shots: int, models: Sequence[str], numbers: Sequence[int], results: Results, workspace: Workspace
+    dataset: str, shots: int, models: Sequence[str], numbers: Sequence[int], results: Results, project: Project
 ) -> Mapping[str, Embedded]:
     """The embeddings of stored test episodes under each of the models that has a result and embeddings."""
     from fsgc.report.figures.latent_space import embed_episodes
@@ -207,11 +206,9 @@ def embed_models(
     embedded = {}
     for model in models:
         result = results.result(dataset, shots, model)
-        if result is None or not (result.cells[0].path / "model.pt").exists():
+        if result is None or not (result.cells[0].model / "model.pt").exists():
             continue
-        features = load_catalog()[dataset].features
-        episodes = Episodes.open(workspace, dataset, shots, result.cells[0].key.seed, features)
-        if (points := embed_episodes(result.cells[0], episodes, numbers)) is not None:
+        if (points := embed_episodes(result.cells[0], project.episodes(result.cells[0].key), numbers)) is not None:
             embedded[model] = points
     return embedded
 
@@ -223,11 +220,11 @@ def draw_tsne(
     numbers: Sequence[int],
     results: Results,
     paper: Paper,
-    workspace: Workspace,
+    project: Project,
 ) -> Figure | None:
     """t-SNE of the same test episodes under several models; `None` if none of them has embeddings."""
     from fsgc.report.figures.latent_space import tsne_figure
 
-    embedded = embed_models(dataset, shots, models, numbers, results, workspace)
-    shown = {model_title(model, paper): points for model, points in embedded.items()}
+    embedded = embed_models(dataset, shots, models, numbers, results, project)
+    shown = {method_title(model, paper): points for model, points in embedded.items()}
     return tsne_figure(shown, numbers) if shown else None

@@ -45,7 +45,7 @@ def embed_episodes(cell: Cell, episodes: Episodes, numbers: Sequence[int]) -> Em
     wrong = [number for number in numbers if not 0 <= number < len(test)]
     if wrong:
         raise SettingsError(f"episode {wrong[0]} is not stored: there are 0 to {len(test) - 1}")
-    model = TrainedModel.load(cell.path / "model.pt", episodes)
+    model = TrainedModel.load(cell.model / "model.pt", episodes)
     graphs = test[list(numbers)].astype(np.int64)
     points = model.method.embed(EpisodeBatch(torch.from_numpy(graphs), episodes.shots))
     if points is None:

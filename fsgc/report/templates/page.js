@@ -143,7 +143,7 @@
 
   // ---- two methods ----
   const [first, second, output] = ["first", "second", "comparison"].map((id) => document.getElementById(id));
-  const models = Object.entries(data.models);
+  const models = Object.entries(data.methods);
   for (const select of [first, second]) select.append(...models.map(([model, title]) => make("option", { value: model }, title)));
   if (models.length > 1) second.selectedIndex = 1;
 

@@ -7,7 +7,6 @@ import pytest
 import torch
 from scipy.spatial.distance import cdist
 
-from fsgc.data.catalog import dataset
 from fsgc.episodes.batches import EpisodeBatch, Episodes
 from fsgc.errors import SettingsError
 from fsgc.methods.contract import TaskShape
@@ -16,24 +15,25 @@ from fsgc.methods.prototypical.method import PrototypicalNetwork
 from fsgc.report.cells import Cell, find_cells
 from fsgc.report.figures.latent_space import (
     Embedded,
+    class_separation,
     class_similarity_figure,
     embed_episodes,
-    class_separation,
     tsne_figure,
 )
 from fsgc.report.figures.style import svg_bytes
+from fsgc.report.project import Project
+from fsgc.tables.grid import CellKey
 from fsgc.training.checkpoint import TrainedModel
-from fsgc.workspace import Workspace
 
 
 @pytest.fixture(scope="module")
 def episodes(real_root: Path) -> Episodes:
-    return Episodes.open(Workspace(real_root.parent / "data"), "enzymes", 3, 0, dataset("enzymes").features)
+    return Project(real_root).episodes(CellKey("enzymes", 3, "pn", 0))
 
 
 @pytest.fixture(scope="module")
 def cells(real_root: Path) -> dict[str, Cell]:
-    return {cell.key.model: cell for cell in find_cells(real_root)}
+    return {cell.key.model: cell for cell in find_cells(real_root) if isinstance(cell, Cell)}
 
 
 @pytest.mark.parametrize("model", ["pn", "pn_tae"])
@@ -42,7 +42,7 @@ def test_embeddings_are_those_that_the_scores_come_from(model: str, episodes: Ep
     assert found is not None
     assert found.points.shape == (2, 2, 7, 8)
     assert found.has_prototypes
-    method = TrainedModel.load(cells[model].path / "model.pt", episodes).method
+    method = TrainedModel.load(cells[model].model / "model.pt", episodes).method
     assert isinstance(method, PrototypicalNetwork)
     for row, episode in enumerate((3, 0)):
         prototypes = found.points[row, :, :3].mean(1)
@@ -56,7 +56,7 @@ def test_embeddings_are_those_that_the_scores_come_from(model: str, episodes: Ep
 def test_a_method_without_embeddings_has_none(
     episodes: Episodes, cells: dict[str, Cell], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    loaded = TrainedModel.load(cells["pn"].path / "model.pt", episodes)
+    loaded = TrainedModel.load(cells["pn"].model / "model.pt", episodes)
     kernel = KernelMethod(TaskShape.of(episodes), SvcSettings())
     object.__setattr__(loaded, "method", kernel)
     monkeypatch.setattr(TrainedModel, "load", lambda *_: loaded)
