@@ -80,7 +80,14 @@ def status(only: tuple[str, ...], verbose: bool) -> None:
 @click.option("--threads", default=1, show_default=True, type=click.IntRange(1), help="Threads of each.")
 @only_option
 @click.option("--list", "list_only", is_flag=True, help="Print the names of the cells and do nothing.")
-def run(jobs: int, threads: int, only: tuple[str, ...], list_only: bool) -> None:
+@click.option("--ray", "address", is_flag=False, flag_value="auto", metavar="[ADDRESS]", help="On a Ray cluster.")
+@click.option("--gpus", default=0.0, show_default=True, type=click.FloatRange(0), help="GPUs of each task, with --ray.")
+@click.option("--retries", default=3, show_default=True, type=click.IntRange(0), help="If a node dies, with --ray.")
+@click.option("--shared", default="", metavar="DIR", help="A directory of all machines, for checkpoints, with --ray.")
+def run(
+    jobs: int, threads: int, only: tuple[str, ...], list_only: bool, address: str | None, gpus: float, retries: int,
+    shared: str,
+) -> None:  # fmt: skip
     """Compute the cells that tables/params.yaml lists and that are not current.
 
     What is done is never done again; a changed method recomputes its own rows. A cell that fails leaves its reason in
@@ -89,9 +96,11 @@ def run(jobs: int, threads: int, only: tuple[str, ...], list_only: bool) -> None
     \b
     Example:
       fsgc tables run -j 2 --only 'enzymes-*'
+      fsgc tables run --ray auto --threads 2
     """  # noqa: D301
     from tqdm import tqdm
 
+    from fsgc.settings import load_params
     from fsgc.tables.plan import load_works, write_plan
     from fsgc.tables.runner import Runner
     from fsgc.tables.status import State, status_of
@@ -107,7 +116,12 @@ def run(jobs: int, threads: int, only: tuple[str, ...], list_only: bool) -> None
     # Asked to end, it ends as if interrupted: with it end the processes it has started.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     write_plan(load_works())
-    runner = Runner(jobs, threads)
+    if address is None:
+        runner = Runner(jobs, threads)
+    else:
+        from fsgc.cluster.runner import RayRunner
+
+        runner = RayRunner(load_params(), address, threads, gpus, retries, shared)
     runner.prepare(todo)
     running: list[str] = []
     failures: list[Outcome] = []

@@ -83,7 +83,8 @@ class _Program:
             self._push(_Item(_CONTAINER, 1 + _depth(self._pop(_GATHERED[name]))))
         elif name in _ADDED:
             depth = 1 + _depth(self._pop(_ADDED[name]))
-            container = self._top(_CONTAINER)
+            # The dictionaries of `torch.save` are made by a call.
+            container = self._top(_CONTAINER, *([_OBJECT] if self.persistent else []))
             container.depth = max(container.depth, depth)
             _check_depth(container)
         elif name in _PUTS:
@@ -133,9 +134,9 @@ class _Program:
         del self.stack[-count:]
         return items
 
-    def _top(self, kind: str) -> _Item:
-        if not self.stack or self.stack[-1].kind != kind:
-            raise ValueError(f"on anything but {_SPOKEN[kind]} is not admitted")
+    def _top(self, *kinds: str) -> _Item:
+        if not self.stack or self.stack[-1].kind not in kinds:
+            raise ValueError(f"on anything but {_SPOKEN[kinds[0]]} is not admitted")
         return self.stack[-1]
 
     def _remember(self, index: int) -> None:

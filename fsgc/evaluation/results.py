@@ -11,6 +11,7 @@ from typing import Any
 
 from fsgc.episodes.batches import Episodes
 from fsgc.evaluation.outcomes import OUTCOMES, Outcomes
+from fsgc.evaluation.panels import named_intervals
 from fsgc.evaluation.predict import predict_scores
 from fsgc.evaluation.statistics import Summary, episode_table
 from fsgc.files import replacing
@@ -29,7 +30,7 @@ def evaluate(
     """Run a trained method over all stored test episodes and write what came out below `out`.
 
     Files: `record.json` (everything that is known of the result), `outcomes.bin` (which queries were answered
-    correctly, see `fsgc.evaluation.outcomes`), `episodes.parquet` (a row per episode) and `scores.zarr` (`[E, N·Q, N]`).
+    correctly, see `fsgc.evaluation.outcomes`), `episodes.parquet` (a row per episode), `scores.zarr` (`[E, N·Q, N]`).
 
     Args:
         model: the trained method.
@@ -56,11 +57,13 @@ def evaluate(
         "episodes": len(table),
         "test_episodes": episodes.test_fingerprint(),
     }
+    outcomes = Outcomes.of(values, episodes)
     record = {
         **identity,
         "accuracy": accuracy.mean,
         "accuracy_std": accuracy.std,
         "accuracy_ci95": accuracy.ci95,
+        "intervals": named_intervals(outcomes),
         "macro_f1": f1.mean,
         "transductive": model.method.transductive,
         "features": list(episodes.feature_names),
@@ -71,8 +74,8 @@ def evaluate(
     }
     with replacing(out / "episodes.parquet") as partial:
         table.write_parquet(partial)
-    Outcomes.of(values, episodes).save(out / OUTCOMES)
     write_arrays(out / "scores.zarr", {"scores": values}, {"kind": SCORES_KIND, **identity})
+    outcomes.save(out / OUTCOMES)
     write_json(out / record_name, record)
     return record
 

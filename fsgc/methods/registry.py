@@ -80,6 +80,11 @@ METHODS: Mapping[str, Entry] = {
     "gsm": Entry(
         "GSM*", "Super-classes from spectra, attention among graphs.", "fsgc.methods.gsm.method:GraphSpectralMeasures"
     ),
+    "untrained": Entry(
+        "Untrained",
+        "PN at its initial weights: what its structure alone is worth.",
+        "fsgc.methods.untrained:UntrainedNetwork",
+    ),
     "pn": _pn("PN", "Prototypical network with a GIN embedder."),
     "pn_mu": _pn("PN+MU", "PN regularised by latent mixup.", mixup=True),
     "pn_tae": _pn("PN+TAE", "PN with embeddings adapted to the episode.", task_adaptive=True),

@@ -12,5 +12,9 @@
 - `bootstrap`: the paired bootstrap over episodes.
 - `confusion`: true against predicted classes, by episode and over all; accuracy and macro F1 of every episode.
 - `paired`: Wilcoxon's signed-rank test (`wilcoxon_p`) and the correction for many comparisons (`holm`).
-- `ranks`: average ranks over datasets, Friedman's test, Nemenyi's critical difference (`rank_methods`).
+- `marks`: the rules of tables (`mark_table`): the best is bold only where every row of a column exists, ties are what
+  the test of `panel` does not separate from the best.
+- `ranks`: average ranks over datasets, Friedman's test, Nemenyi's critical difference (`rank_methods`). The columns
+  of one dataset, with 5 and with 10 shots, are averaged first, since they are not independent.
+- `calibration`: reliability curve and expected calibration error of scores.
 """

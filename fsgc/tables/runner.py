@@ -73,7 +73,7 @@ class Runner:
 
         However this ends, even by SIGKILL, no process is left behind.
         """
-        groups = list(_by_model(works).values())
+        groups = list(by_model(works).values())
         todo: queue.SimpleQueue[list[Work]] = queue.SimpleQueue()
         for group in groups:
             todo.put(group)
@@ -92,7 +92,7 @@ class Runner:
                         started(work.cell)
                     continue
                 left -= 1
-                self._take_over(group, message or None, ended)
+                self.take_over(group, message or None, ended)
         finally:
             self._stop()
 
@@ -132,7 +132,7 @@ class Runner:
             self._processes.discard(process)
         return None if code == 0 else _reason(lines, code)
 
-    def _take_over(self, group: list[Work], reason: str | None, ended: Callable[[Outcome], None]) -> None:
+    def take_over(self, group: list[Work], reason: str | None, ended: Callable[[Outcome], None]) -> None:
         """Record in DVC what is finished, note why the rest is not, and tell."""
         finished = [work for work in group if reason is None or _is_fresh(work)]
         if finished:
@@ -157,7 +157,8 @@ class Runner:
                 os.killpg(process.pid, signal.SIGKILL)
 
 
-def _by_model(works: Iterable[Work]) -> dict[str, list[Work]]:
+def by_model(works: Iterable[Work]) -> dict[str, list[Work]]:
+    """The cells that share a model, by its name."""
     groups: dict[str, list[Work]] = {}
     for work in works:
         groups.setdefault(work.model, []).append(work)

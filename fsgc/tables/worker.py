@@ -18,7 +18,7 @@ from fsgc.steps import evaluate, train
 from fsgc.tables.grid import CELLS, TABLES, CellKey
 from fsgc.tables.plan import Work, work_of
 from fsgc.tables.status import METRICS
-from fsgc.training.checkpoint import load_report
+from fsgc.training.model_file import read_report
 from fsgc.workspace import Workspace
 
 MODELS = TABLES / "models"
@@ -43,7 +43,7 @@ def compute(works: list[Work], project: Path = Path()) -> None:
 def is_trained(model: Path, identity: str) -> bool:
     """Whether the model is there, and was trained by this recipe."""
     try:
-        return (model / "model.pt").exists() and load_report(model / "model.pt").recipe == identity
+        return (model / "model.pt").exists() and read_report(model / "model.pt").recipe == identity
     except FsgcError:
         return False
 

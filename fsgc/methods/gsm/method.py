@@ -16,6 +16,7 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from fsgc.episodes.batches import EpisodeBatch, Episodes, StoredBatches
+from fsgc.episodes.sampling import sample_episodes
 from fsgc.errors import SettingsError, StoreError
 from fsgc.methods.base_graphs import GraphBatches, GraphSample
 from fsgc.methods.contract import Preparation, Scope, TaskShape
@@ -30,6 +31,8 @@ from fsgc.nn.heads import MLPHead, fresh_head
 from fsgc.random import generator
 from fsgc.settings import Count, CountOrNone, Layers, NonNegative, Positive, Share, Width, settings
 from fsgc.training.plan import Batches, BatchPlan
+
+VALIDATION_SHOTS, VALIDATION_QUERIES = 5, 15
 
 
 @settings
@@ -58,7 +61,7 @@ class GsmSettings:
         dropout: share dropped of the attention and in the class head.
         fine_tune_steps: steps on the supports of a test episode.
         fine_tune_lr: learning rate of Adam there.
-        val_episodes: validation episodes of an epoch, each of which is fine-tuned; the first of those stored.
+        val_episodes: validation episodes of an epoch, each of which is fine-tuned.
     """
 
     super_classes: Count = 3
@@ -131,8 +134,15 @@ class GraphSpectralMeasures(LearnedMethod):
         return GraphBatches(episodes, pool[draws.argsort(1)[:, :size].flatten()], size)
 
     def val_batches(self, episodes: Episodes, plan: BatchPlan) -> Batches:  # noqa: ARG002
-        """The first of the stored validation episodes."""
-        return StoredBatches.of(episodes, "val", self.settings.val_episodes, first=self.settings.val_episodes)
+        """Validation episodes of their own, with the same K whatever the shots: training does not depend on those."""
+        pools = list(episodes.split.pools(episodes.graphs.y, "val").values())
+        smallest = min(len(pool) for pool in pools)
+        shots = min(VALIDATION_SHOTS, smallest - 1)
+        per_class = min(shots + VALIDATION_QUERIES, smallest)
+        count = self.settings.val_episodes
+        key = ("gsm-validation", episodes.split.dataset, episodes.split.seed)
+        drawn = sample_episodes(pools, count, self.way, per_class, key)
+        return StoredBatches(torch.from_numpy(drawn.astype(np.int64)), shots, count)
 
     def loss(self, batch: GraphSample) -> Loss:
         """Cross-entropy of class and super-class; the links are within true super-classes."""
