@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+import json
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from fsgc.data.features import FEATURES, node_features
-from fsgc.errors import SettingsError
+from fsgc.data.features import FEATURES, FeatureEncoder, node_features
+from fsgc.errors import DataFormatError, SettingsError
 from tests.graphs import random_store
 
 STORE = random_store(11, graphs=30, classes=5, attributes=3, max_nodes=6)
@@ -75,3 +78,19 @@ def test_combined_one_hot_features_keep_a_small_table() -> None:
     assert len(both.table) < len(STORE.node_label) / 2
     nodes = np.array([5, 3, 3])
     np.testing.assert_array_equal(both.rows(nodes), both.rows()[nodes])
+
+
+@pytest.mark.parametrize("names", [[name] for name in FEATURES] + [["attributes", "label_onehot", "degree_onehot"]])
+def test_an_encoder_read_back_gives_other_graphs_the_same_features(names: list[str]) -> None:
+    fitted = FeatureEncoder.fit(STORE, names, [0, 1, 2])
+    state = json.loads(json.dumps(fitted.state()))
+    some = np.array([5, 3, 0])
+    expected = fitted.encode(STORE).rows(STORE.rows_of(some))
+    np.testing.assert_array_equal(FeatureEncoder.from_state(state).encode(STORE.select(some)).rows(), expected)
+
+
+def test_other_attributes_than_expected_are_refused() -> None:
+    fitted = FeatureEncoder.fit(STORE, ["attributes"], [0, 1, 2])
+    narrow = replace(STORE, node_attr=STORE.node_attr[:, :1])
+    with pytest.raises(DataFormatError, match=f"the nodes have 1 attributes, expected {STORE.node_attr.shape[1]}"):
+        fitted.encode(narrow)

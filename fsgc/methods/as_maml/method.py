@@ -5,7 +5,6 @@ Ma et al.: Adaptive-Step Graph Meta-Learner for Few-Shot Graph Classification, C
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Annotated, Any, Literal, NamedTuple
 
 import torch
@@ -13,6 +12,8 @@ import torch.nn.functional as F
 from pydantic import Field
 from torch import Tensor
 
+from fsgc.data.features import FeatureTable, node_features
+from fsgc.data.graph_store import GraphStore
 from fsgc.episodes.batches import EpisodeBatch, Episodes, StoredBatches
 from fsgc.errors import SettingsError
 from fsgc.methods.as_maml.sag_network import SagNetwork, Weights
@@ -102,6 +103,7 @@ class AdaptiveStepMaml(LearnedMethod):
     settings_type = AsMamlSettings
     section = "as_maml"
     episodes_at_once = 32
+    any_way = False
 
     def __init__(self, shape: TaskShape, settings: AsMamlSettings) -> None:
         super().__init__()
@@ -112,9 +114,12 @@ class AdaptiveStepMaml(LearnedMethod):
         self.stop_probability: Tensor
         self.register_buffer("stop_probability", torch.tensor(0.5))
 
-    def attach(self, episodes: Episodes) -> None:
+    def attach_graphs(self, graphs: GraphStore, features: FeatureTable) -> None:
         """Take the node features of the dataset, or degrees instead of them."""
-        super().attach(replace(episodes, feature_names=("degree",)) if self.settings.inputs == "degree" else episodes)
+        by_degree = self.settings.inputs == "degree"
+        super().attach_graphs(
+            graphs, node_features(graphs, ["degree"], graphs.classes.tolist()) if by_degree else features
+        )
 
     def val_batches(self, episodes: Episodes, plan: BatchPlan) -> Batches:
         """The first of the stored validation episodes."""
