@@ -43,14 +43,14 @@ def _classes(entry: Dataset) -> str:
 
 
 def _row(entry: Dataset, workspace: Workspace) -> list[str]:
-    figures = entry.statistics
+    statistics = entry.statistics
     return [
         entry.key,
         entry.title,
-        str(figures.graphs),
-        str(figures.classes),
-        f"{figures.nodes:.2f}",
-        f"{figures.edges:.2f}",
+        str(statistics.graphs),
+        str(statistics.classes),
+        f"{statistics.nodes:.2f}",
+        f"{statistics.edges:.2f}",
         str(entry.way),
         _classes(entry),
         " ".join(entry.features),
@@ -69,7 +69,12 @@ def datasets(context: click.Context, as_json: bool) -> None:
     """List the datasets: size, protocol, features, and what is stored here.
 
     Averages count every undirected edge once. Variants are other editions of a dataset of the benchmark.
-    """
+
+    \b
+    Example:
+      fsgc datasets
+      fsgc datasets show coil_del
+    """  # noqa: D301  (click reads the \b as "keep these lines")
     if context.invoked_subcommand:
         return
     workspace, catalog = Workspace.find(), load_catalog()
@@ -87,7 +92,7 @@ def datasets(context: click.Context, as_json: bool) -> None:
         click.echo()
         print_table("Your own", COLUMNS, own, right)
     click.echo(
-        f"\nStored below {workspace.root}. All about one: fsgc datasets show KEY. One of yours: fsgc datasets add"
+        f"\nStored below {workspace.root}. Everything about one: fsgc datasets show KEY. Add your own: fsgc datasets add"
     )
 
 
@@ -95,18 +100,23 @@ def datasets(context: click.Context, as_json: bool) -> None:
 @click.argument("key")
 @click.option("--json", "as_json", is_flag=True, help="Print the entry as JSON.")
 def show(key: str, as_json: bool) -> None:
-    """Tell all about the dataset KEY: classes, files and checksums, citation, terms, where it is stored."""
+    """Show everything about the dataset KEY: classes, files and checksums, citation, terms, where it is stored.
+
+    \b
+    Example:
+      fsgc datasets show coil_del --json
+    """  # noqa: D301  (click reads the \b as "keep these lines")
     entry, workspace = catalog_entry(key), Workspace.find()
     if as_json:
         click.echo(json.dumps(_as_json(entry, workspace), indent=2))
         return
-    figures = entry.statistics
+    statistics = entry.statistics
     validation = " ".join(map(str, entry.validation)) or "held-out graphs of the base classes"
     lines = [
         ("title", entry.title),
         ("about", entry.about),
-        ("graphs", f"{figures.graphs}, {figures.nodes:.2f} nodes and {figures.edges:.2f} edges on average"),
-        ("classes", str(figures.classes)),
+        ("graphs", f"{statistics.graphs}, {statistics.nodes:.2f} nodes and {statistics.edges:.2f} edges on average"),
+        ("classes", str(statistics.classes)),
         ("way", str(entry.way)),
         ("base", " ".join(map(str, entry.base))),
         ("validation", validation),

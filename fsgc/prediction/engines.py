@@ -10,7 +10,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from fsgc.data.features import FeatureTable
+from fsgc.data.encodings import FeatureTable
 from fsgc.data.graph_store import GraphStore
 from fsgc.data.vocabulary import GraphVocabulary
 from fsgc.errors import FsgcError, SettingsError

@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from fsgc.episodes.batches import EpisodeBatch, Episodes
 from fsgc.errors import SettingsError
 from fsgc.report.cells import Cell
-from fsgc.report.style import COLOURS, house_style, panels
+from fsgc.report.figures.style import COLOURS, house_style, panels
 from fsgc.training.checkpoint import TrainedModel
 
 SAMPLES = 100  # per class, as in the paper
@@ -45,7 +45,7 @@ def embed_episodes(cell: Cell, episodes: Episodes, numbers: Sequence[int]) -> Em
     wrong = [number for number in numbers if not 0 <= number < len(test)]
     if wrong:
         raise SettingsError(f"episode {wrong[0]} is not stored: there are 0 to {len(test) - 1}")
-    model = TrainedModel.load(cell.path / "model.pt", episodes)
+    model = TrainedModel.load(cell.model / "model.pt", episodes)
     graphs = test[list(numbers)].astype(np.int64)
     points = model.method.embed(EpisodeBatch(torch.from_numpy(graphs), episodes.shots))
     if points is None:
@@ -97,26 +97,30 @@ def tsne_figure(models: Mapping[str, Embedded], numbers: Sequence[int]) -> Figur
         return figure
 
 
-def mean_class_distance(embedded: Embedded, samples: int = SAMPLES) -> dict[int, float]:
-    """For each class the mean squared L2 distance of its representative to those of the other classes.
+def class_separation(embedded: Embedded, samples: int = SAMPLES) -> dict[int, float]:
+    """How far each class is from the others, in units of how far the graphs of a class are from each other.
 
-    A representative is the mean of the first `samples` embeddings of a class, in the order of the episodes; methods
-    that adapt to the episode embed a graph as its episode has it.
+    For each class the mean squared L2 distance of its representative to those of the other classes (the paper's
+    measure), over the mean squared distance of a graph to its own representative. The quotient does not change when
+    embeddings are scaled, which models do differently. A representative is the mean of the first `samples` embeddings
+    of a class, in the order of the episodes; methods that adapt to the episode embed a graph as its episode has it.
     """
     per_class = embedded.points.shape[2]
-    points = embedded.points.reshape(-1, embedded.points.shape[-1])
+    points = embedded.points.reshape(-1, embedded.points.shape[-1]).astype(np.float64)
     of_class = np.repeat(embedded.classes.reshape(-1), per_class)
     ids = np.unique(of_class)
-    means = np.stack([points[of_class == c][:samples].mean(axis=0, dtype=np.float64) for c in ids])
-    distances = ((means[:, None] - means[None]) ** 2).sum(axis=2)
-    return dict(zip(ids.tolist(), (distances.sum(axis=1) / (len(ids) - 1)).tolist(), strict=True))
+    members = [points[of_class == c][:samples] for c in ids]
+    means = np.stack([each.mean(axis=0) for each in members])
+    spread = np.mean([((each - mean) ** 2).sum(axis=1).mean() for each, mean in zip(members, means, strict=True)])
+    distances = ((means[:, None] - means[None]) ** 2).sum(axis=2).sum(axis=1) / (len(ids) - 1)
+    return dict(zip(ids.tolist(), (distances / max(spread, np.finfo(np.float64).tiny)).tolist(), strict=True))
 
 
 def class_similarity_figure(pairs: Mapping[str, tuple[Mapping[int, float], Mapping[int, float]]]) -> Figure:
-    """What mixup changes of the distance between classes; above zero, a class is further from the others with it.
+    """What mixup changes in the separation of classes; above zero, a class is further from the others with it.
 
     Args:
-        pairs: title of the panel -> mean class distance without and with mixup.
+        pairs: title of the panel -> separation of each class without and with mixup.
     """
     with house_style():
         figure, axes = panels(len(pairs), columns=2, width=3.6)
@@ -129,5 +133,5 @@ def class_similarity_figure(pairs: Mapping[str, tuple[Mapping[int, float], Mappi
             axis.grid(visible=False, axis="x")
             axis.set_title(title)
             axis.set_xlabel("novel class")
-            axis.set_ylabel("change of mean distance")
+            axis.set_ylabel("change in separation")
         return figure

@@ -9,15 +9,15 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from fsgc.data.splits import Split
-from fsgc.report.figures import (
+from fsgc.report.figures.plots import (
     accuracy_against_shots,
     class_distribution,
     critical_difference,
     episode_distributions,
     training_curves,
 )
-from fsgc.report.ranks import Ranking
-from fsgc.report.style import COLOURS, look, png_bytes, save_figure, svg_bytes
+from fsgc.report.figures.style import COLOURS, look, png_bytes, save_figure, svg_bytes
+from fsgc.statistics.ranks import Ranking
 from tests.report.made_cells import accuracies
 
 RANKING = Ranking(("b", "a", "c"), (1.2, 1.9, 2.9), (("enzymes", 5), ("reddit", 5)), 0.1, 1.0, ((0, 1), (1, 2)))

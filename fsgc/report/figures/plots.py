@@ -11,9 +11,9 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from fsgc.data.splits import Split
-from fsgc.report.ranks import Ranking
-from fsgc.report.statistics import Floats
-from fsgc.report.style import COLOURS, house_style, look, panels
+from fsgc.report.figures.style import COLOURS, house_style, look, panels
+from fsgc.statistics.intervals import Floats
+from fsgc.statistics.ranks import Ranking
 
 Curves = Mapping[str, Sequence[float]]
 

@@ -44,7 +44,7 @@
       });
     }
   }
-  document.querySelectorAll("table.figures").forEach(sortable);
+  document.querySelectorAll("table.values").forEach(sortable);
 
   // ---- details of a result ----
   function definitions(entries) {
@@ -92,34 +92,40 @@
     return make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Confusion matrix" }, table);
   }
 
+  function intervalTable(intervals) {
+    const head = make("tr", {}, ...["over", "from", "to", "±"].map((h) => make("th", { scope: "col" }, h)), make("th", { scope: "col", class: "words" }, "what would vary"));
+    const rows = intervals.map(({ name, ends: [low, high], covers }) => make("tr", {}, make("th", { scope: "row" }, name),
+      ...[percent(low), percent(high), percent((high - low) / 2)].map((t) => make("td", {}, t)), make("td", { class: "words" }, covers)));
+    const table = make("table", {}, make("thead", {}, head), make("tbody", {}, ...rows));
+    return make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Intervals" }, table);
+  }
+
   function result(one) {
     const parts = [];
+    if (one.stale) parts.push(make("p", { class: "trouble" }, `stale: ${one.stale}`));
     if (one.trouble) parts.push(make("p", { class: "trouble" }, one.trouble));
     if (one.accuracy !== undefined) {
-      const range = (ends) => ends && `${percent(ends[0])} to ${percent(ends[1])}`;
       parts.push(definitions([
         ["Accuracy", `${percent(one.accuracy)} % over ${one.episodes} episodes, ${one.way}-way ${one.shots}-shot, ${one.queries} queries per class`],
-        ["95 % interval, normal", range(one.normal)], ["95 % interval, bootstrap", range(one.bootstrap)],
-        ["Deviation between episodes", percent(one.std)],
         ["Seeds", one.seeds.map((s) => `${s.seed}: ${percent(s.accuracy)}`).join(", ")],
-        ["95 % interval over seeds", range(one.seedInterval)],
         ["Macro F1", one.macroF1 === null ? "" : percent(one.macroF1)],
         ["The paper's accuracy", one.paper === null ? "" : `${one.paper} (ours minus it: ${signed(one.accuracy - one.paper / 100)})`],
         ["Transductive", one.transductive ? "yes: predictions depend on the other queries" : "no"],
-        ["Training", one.training.seconds ? `${one.training.seconds.toFixed(0)} s, ${one.training.epochs} epochs, best ${one.training.best_epoch}; ${one.training.parameters} parameters` : "none"],
+        ["Training", one.training.epochs ? `${one.training.seconds.toFixed(0)} s, ${one.training.epochs} epochs, best ${one.training.best_epoch}; ${one.training.parameters} parameters` : "no epochs"],
         ["Test", one.testSeconds ? `${one.testSeconds.toFixed(1)} s` : ""],
       ]));
+      parts.push(make("h3", {}, "95 % intervals"), intervalTable(one.intervals), make("p", { class: "notes" }, one.seedsFrom));
       parts.push(make("h3", {}, "Training curves"));
       const { loss, val_loss: valLoss, accuracy, val_accuracy: valAccuracy } = one.curves;
       const charts = make("div", { class: "charts" });
       if (loss || valLoss) charts.append(chart("loss", loss, valLoss));
       if (accuracy || valAccuracy) charts.append(chart("accuracy", accuracy, valAccuracy));
-      parts.push(charts.childElementCount ? charts : make("p", {}, "Nothing was trained, or the curves are not stored here."));
+      parts.push(charts.childElementCount ? charts : make("p", {}, "Nothing was trained, or the curves are not stored here: run 'dvc pull' in tables/ if a remote has them."));
       parts.push(make("h3", {}, "Confusion matrix"));
-      parts.push(one.confusion ? confusionTable(one.confusion) : make("p", {}, "Not at hand: it needs the stored scores and test episodes."));
-      parts.push(make("h3", {}, "Hyperparameters"));
-      const settings = Object.entries(one.hyperparameters);
-      parts.push(settings.length ? definitions(settings) : make("p", {}, "Not at hand: the model file is not stored here."));
+      parts.push(confusionTable(one.confusion));
+      parts.push(make("h3", {}, "Origin"), ...one.origins.map((origin) => definitions(Object.entries(origin))));
+      const settings = Object.entries(one.settings);
+      parts.push(make("details", {}, make("summary", {}, "All settings"), settings.length ? definitions(settings) : make("p", {}, "The record does not have them.")));
     }
     parts.push(make("h3", {}, "Compute it again"), make("p", {}, "In the pipeline, or without DVC:"), ...one.commands.map((c) => make("pre", {}, c)));
     return parts;
@@ -137,7 +143,7 @@
 
   // ---- two methods ----
   const [first, second, output] = ["first", "second", "comparison"].map((id) => document.getElementById(id));
-  const models = Object.entries(data.models);
+  const models = Object.entries(data.methods);
   for (const select of [first, second]) select.append(...models.map(([model, title]) => make("option", { value: model }, title)));
   if (models.length > 1) second.selectedIndex = 1;
 
@@ -150,9 +156,9 @@
         const sign = turned ? -1 : 1;
         const [low, high] = turned ? found.interval.map((v) => -v).reverse() : found.interval;
         const [wins, losses] = turned ? [found.losses, found.wins] : [found.wins, found.losses];
-        const verdict = found.bootstrap[1] >= 0.05 ? "not separated" : sign * found.difference > 0 ? "first" : "second";
+        const verdict = found.p[1] >= 0.05 ? "not separated" : sign * found.difference > 0 ? "first" : "second";
         rows.push([`${column.dataset}, ${column.shots}-shot`, signed(sign * found.difference), `${signed(low)} to ${signed(high)}`,
-          `${pValue(found.bootstrap[0])} (${pValue(found.bootstrap[1])})`, `${pValue(found.wilcoxon[0])} (${pValue(found.wilcoxon[1])})`,
+          `${pValue(found.p[0])} (${pValue(found.p[1])})`, `${pValue(found.wilcoxon[0])} (${pValue(found.wilcoxon[1])})`,
           `${wins} / ${found.episodes - wins - losses} / ${losses}`, verdict]);
       }
     }
@@ -160,7 +166,7 @@
       output.replaceChildren(make("p", {}, models.length < 2 ? "There are fewer than two methods with results." : "These two share no dataset and number of shots, or are the same method."));
       return;
     }
-    const heads = ["on", "difference", "95 % interval", "bootstrap p (corrected)", "Wilcoxon p (corrected)", "better / equal / worse episodes", "better"];
+    const heads = ["on", "difference", "95 % interval", "p (corrected)", "Wilcoxon p (corrected)", "better / equal / worse episodes", "better"];
     const table = make("table", {}, make("thead", {}, make("tr", {}, ...heads.map((h) => make("th", { scope: "col" }, h)))));
     table.append(make("tbody", {}, ...rows.map(([head, ...cells]) => make("tr", {}, make("th", { scope: "row" }, head), ...cells.map((c) => make("td", {}, c))))));
     const trouble = data.columns.filter((c) => c.trouble).map((c) => make("p", { class: "trouble" }, c.trouble));

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +38,40 @@ _SETTINGS: Any = {
     "savefig.dpi": 200,
     "svg.hashsalt": "fsgc",  # identifiers in the file come from this instead of from chance
 }
+
+
+@dataclass(frozen=True)
+class NamedFigure:
+    """A figure and the words that go with it.
+
+    Attributes:
+        key: names its files.
+        title: its heading.
+        caption: what it shows.
+        drawing: the figure itself.
+    """
+
+    key: str
+    title: str
+    caption: str
+    drawing: Figure
+
+    def svg(self) -> bytes:
+        """The figure as SVG."""
+        return svg_bytes(self.drawing)
+
+
+@dataclass(frozen=True)
+class FigureSet:
+    """The figures that could be drawn, and why others could not.
+
+    Attributes:
+        figures: drawn.
+        gaps: a sentence for each that is missing, with what to do about it.
+    """
+
+    figures: tuple[NamedFigure, ...] = ()
+    gaps: tuple[str, ...] = ()
 
 
 @contextmanager
