@@ -103,7 +103,7 @@ class DiscriminantEngine(Engine):
 
     def scores(self, support: Ints, y: Ints, query: Ints) -> Floats:
         """See `Engine`."""
-        from fsgc.methods.discriminant.classifier import FewShotDiscriminant
+        from fsgc.methods.discriminant.few_shot import FewShotDiscriminant
 
         fitted = FewShotDiscriminant().fit(self.graphs.select(support), y)
         return np.asarray(fitted.scores(self.graphs.select(query)), dtype=np.float64)
