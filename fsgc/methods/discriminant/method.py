@@ -151,12 +151,12 @@ class Discriminant(Method):
     def predict(self, episodes: EpisodeBatch) -> Tensor:
         """See `Method.predict`."""
         graphs = episodes.graphs.cpu()
-        scores = episode_scores(self.vectors, graphs, episodes.shots, self.model.tau)
+        scores = episode_scores(self.all_vectors, graphs, episodes.shots, self.model.tau)
         return scores.to(episodes.graphs.device)
 
     def embed(self, episodes: EpisodeBatch) -> Tensor:
         """The vectors that the discriminant sees, `[B, N, K+Q, d]`."""
-        return self.vectors[episodes.graphs.cpu()].float()
+        return self.all_vectors[episodes.graphs.cpu()].float()
 
     def state(self) -> dict[str, Any]:
         """The fitted model and the table of the search."""
@@ -180,8 +180,12 @@ class Discriminant(Method):
         """Every choice that was tried: its views, γ, ε, ρ, τ and accuracy, and the best accuracy so far."""
         return self._table
 
+    def vectors(self, support: Tensor, labels: Tensor, graphs: Tensor) -> Tensor:  # noqa: ARG002
+        """See `Method.vectors`."""
+        return self.all_vectors[graphs.cpu()].float()
+
     @property
-    def vectors(self) -> Tensor:
+    def all_vectors(self) -> Tensor:
         """The vectors of all attached graphs, `[G, d]`."""
         if self._vectors is None:
             self._vectors = self.model.vectors(self.data)
