@@ -64,7 +64,7 @@ class GraphData:
     def neighbour_means(self) -> npt.NDArray[np.float32]:
         """The mean vector of each node's neighbours, `[V, D]`; 0 without neighbours."""
         degree = np.maximum(self.graphs.degree, 1).astype(np.float32)[:, None]
-        return np.asarray(adjacency_matrix(self.graphs).astype(np.float32) @ self.all_vectors / degree)
+        return np.asarray(adjacency_matrix(self.graphs).astype(np.float32) @ self.vectors / degree)
 
 
 class View(ABC):

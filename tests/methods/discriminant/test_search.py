@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from fsgc.episodes.batches import Episodes
-from fsgc.episodes.store import EpisodeSettings, EpisodeStore, draw_episodes
+from fsgc.episodes.settings import EpisodeSettings
+from fsgc.episodes.store import EpisodeStore, draw_episodes
 from fsgc.methods.discriminant.metric import METRICS
 from fsgc.methods.discriminant.search import TAUS, Choice, Fold, Part, Search, make_folds
 
