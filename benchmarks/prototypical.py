@@ -6,23 +6,20 @@ import os
 import resource
 import time
 import warnings
-from pathlib import Path
 
 import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
 import fsgc
+from benchmarks.fresh import fresh_method
 from benchmarks.plain import PlainPN, copy_weights
 from benchmarks.timing import report, seconds
 from fsgc.episodes.batches import EpisodeBatch, Episodes
 from fsgc.methods.learned import LearnedMethod
 from fsgc.methods.prototypical.method import PrototypicalNetwork
-from fsgc.settings import load_params
-from fsgc.training.run import make_method
 
 STEPS, EPISODES_A_STEP, PLAIN_TEST = 12, 32, 64
-PARAMS = Path(__file__).parents[1] / "params.yaml"
 
 
 def _lists(episodes: Episodes, cache: dict[int, Data], graphs: Tensor) -> list[list[list[Data]]]:
@@ -63,7 +60,7 @@ def _test_ours(method: LearnedMethod, episodes: Episodes) -> None:
 
 def _compare(key: str, name: str) -> None:
     episodes = fsgc.load_episodes(key, shots=5)
-    method = make_method(Experiment.from_params(load_params(PARAMS), name, key), episodes, seed=0)
+    method = fresh_method(episodes, name)
     assert isinstance(method, PrototypicalNetwork)
     plain = PlainPN(episodes.num_features, method.settings, "tae" in name, "mu" in name)
     copy_weights(method, plain)
@@ -84,7 +81,7 @@ def _compare(key: str, name: str) -> None:
 
 def _where_the_time_goes(key: str, name: str) -> None:
     episodes = fsgc.load_episodes(key, shots=5)
-    method = make_method(Experiment.from_params(load_params(PARAMS), name, key), episodes, seed=0)
+    method = fresh_method(episodes, name)
     assert isinstance(method, LearnedMethod)
     batches = list(episodes.batches("train", EPISODES_A_STEP))[:STEPS]
     _train_ours(method, batches[:2])

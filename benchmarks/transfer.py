@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import time
 import warnings
-from pathlib import Path
 
 import torch
 import torch.nn.functional as F
@@ -13,17 +12,15 @@ from torch import Tensor, nn
 from torch_geometric.data import Data
 
 import fsgc
+from benchmarks.fresh import fresh_method
 from benchmarks.plain_classifier import PlainClassifier, collate, copy_weights
 from benchmarks.timing import report, seconds
 from fsgc.episodes.batches import EpisodeBatch, Episodes
 from fsgc.methods.transfer import Transfer, TransferSettings
 from fsgc.nn.heads import fine_tune, fresh_head
 from fsgc.nn.in_chunks import embed_graphs
-from fsgc.settings import load_params
-from fsgc.training.run import make_method
 
 PLAIN_EPISODES = 16
-PARAMS = Path(__file__).parents[1] / "params.yaml"
 
 
 def plain_head(z: Tensor, labels: Tensor, way: int, settings: TransferSettings) -> nn.Module:
@@ -61,7 +58,7 @@ def plain_scores(
 
 def _compare(key: str) -> None:
     episodes = fsgc.load_episodes(key, shots=5)
-    method = make_method(Experiment.from_params(load_params(PARAMS), "gin", key), episodes, seed=0)
+    method = fresh_method(episodes, "gin")
     assert isinstance(method, Transfer)
     method.eval()
     plain = PlainClassifier(episodes.num_features, method.settings, len(episodes.split.base)).eval()

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from fsgc.episodes.batches import Episodes
-from fsgc.evaluation.outcomes import Outcomes
+from fsgc.evaluation.outcomes import OUTCOMES, Outcomes
 from fsgc.evaluation.panels import named_intervals
 from fsgc.evaluation.predict import predict_scores
 from fsgc.evaluation.statistics import Summary, episode_table
@@ -20,7 +20,7 @@ from fsgc.training.checkpoint import TrainedModel
 from fsgc.zarr_io import write_arrays
 
 SCORES_KIND = "fsgc.scores"
-RECORD, OUTCOMES = "record.json", "outcomes.bin"
+RECORD = "record.json"
 HEADLINE = ("accuracy", "accuracy_ci95", "macro_f1")  # what `dvc metrics` and `dvc exp show` compare
 
 
