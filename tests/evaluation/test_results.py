@@ -18,7 +18,7 @@ from fsgc.evaluation.results import SCORES_KIND, evaluate, headline
 from fsgc.methods.contract import Method, TaskShape
 from fsgc.methods.learned import LearnedMethod
 from fsgc.methods.prototypical.method import PrototypicalSettings
-from fsgc.training.checkpoint import Origin, TrainedModel
+from fsgc.training.checkpoint import ModelInputs, Origin, TrainedModel
 from fsgc.training.report import FitReport
 from fsgc.training.run import make_method
 from fsgc.training.settings import Training, TrainSettings
@@ -40,7 +40,8 @@ def _trained(episodes: Episodes, model: str) -> TrainedModel:
     assert isinstance(method, LearnedMethod)
     method.attach(episodes)
     method.eval()
-    return TrainedModel(Origin(model, "enzymes", 3, 0, episodes.feature_names), SETTINGS, REPORT, method, shape)
+    origin = Origin(model, "enzymes", 3, 0, episodes.feature_names)
+    return TrainedModel(origin, SETTINGS, REPORT, method, shape, ModelInputs.of(episodes))
 
 
 @pytest.mark.parametrize("model", ["pn", "pn_tae_mu"])

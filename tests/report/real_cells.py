@@ -16,7 +16,7 @@ from fsgc.steps.open import open_episodes
 from fsgc.tables.grid import CellKey
 from fsgc.tables.plan import work_of
 from fsgc.tables.status import METRICS
-from fsgc.training.checkpoint import Origin, TrainedModel
+from fsgc.training.checkpoint import ModelInputs, Origin, TrainedModel
 from fsgc.training.report import FitReport
 from fsgc.training.run import make_method
 from fsgc.workspace import Workspace
@@ -68,6 +68,7 @@ def _write_cell(project: Path, model: str) -> None:
     origin = Origin(model, "enzymes", 3, 0, episodes.feature_names)
     report = FitReport(epochs=3, best_epoch=2, best=0.5, seconds=10.0, peak_memory=1000, parameters=99)
     file = tables / "models" / work.model / "model.pt"
-    TrainedModel(origin, work.experiment.training.method, report, method, shape).save(file)
+    inputs = ModelInputs.of(episodes)
+    TrainedModel(origin, work.experiment.training.method, report, method, shape, inputs).save(file)
     out = tables / "cells" / work.cell.name
     evaluate.run(workspace, work.experiment, file, out, recorded(work.experiment), METRICS)

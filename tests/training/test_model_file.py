@@ -20,7 +20,7 @@ from fsgc.methods.contract import TaskShape
 from fsgc.methods.learned import LearnedMethod
 from fsgc.methods.prototypical.method import PrototypicalSettings
 from fsgc.methods.registry import METHODS
-from fsgc.training.checkpoint import Origin, TrainedModel, check_size
+from fsgc.training.checkpoint import ModelInputs, Origin, TrainedModel, check_size
 from fsgc.training.model_file import KIND, read_model, read_report, write_model
 from fsgc.training.report import FitReport
 from fsgc.training.run import make_method
@@ -41,7 +41,7 @@ def model(tmp_path: Path, episodes: Episodes) -> Path:
     shape = TaskShape.of(episodes)
     method = make_method(Training("pn", SETTINGS, TrainSettings()), shape, seed=0)
     origin = Origin("pn", "enzymes", 3, 0, episodes.feature_names)
-    TrainedModel(origin, SETTINGS, REPORT, method, shape).save(tmp_path / "model.pt")
+    TrainedModel(origin, SETTINGS, REPORT, method, shape, ModelInputs.of(episodes)).save(tmp_path / "model.pt")
     return tmp_path / "model.pt"
 
 
@@ -54,7 +54,7 @@ def _rewrite(model: Path, changes: Mapping[str, Any], drop: str = "") -> None:
     model.write_bytes(sealed(data.getvalue(), KIND))
 
 
-FIELDS = ("kind", "version", "model", "dataset", "shots", "seed", "features", "settings", "shape", "state")
+FIELDS = ("kind", "version", "model", "dataset", "shots", "seed", "features", "settings", "shape", "inputs", "state")
 
 
 @pytest.mark.parametrize("field", FIELDS)
@@ -72,7 +72,6 @@ def test_every_field_is_checked(model: Path, episodes: Episodes, field: str, val
         ({"seed": 2**31}, "the field seed cannot be used"),
         ({"shots": True}, "the field shots cannot be used"),
         ({"dataset": "../../outside"}, "the field dataset cannot be used"),
-        ({"dataset": "enzyme"}, "unknown dataset 'enzyme'"),
         ({"model": "os:system"}, "the field model cannot be used"),
         ({"features": ["attributes", "weight"]}, "names 'weight', which is no feature"),
         ({"settings": {"width": [[1]]}}, "the field settings.width cannot be used"),
