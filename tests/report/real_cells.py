@@ -68,7 +68,6 @@ def _write_cell(project: Path, model: str) -> None:
     origin = Origin(model, "enzymes", 3, 0, episodes.feature_names)
     report = FitReport(epochs=3, best_epoch=2, best=0.5, seconds=10.0, peak_memory=1000, parameters=99)
     file = tables / "models" / work.model / "model.pt"
-    inputs = ModelInputs.of(episodes)
-    TrainedModel(origin, work.experiment.training.method, report, method, shape, inputs).save(file)
+    TrainedModel(origin, work.experiment.training.method, report, method, shape, ModelInputs.of(episodes)).save(file)
     out = tables / "cells" / work.cell.name
     evaluate.run(workspace, work.experiment, file, out, recorded(work.experiment), METRICS)
