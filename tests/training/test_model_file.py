@@ -54,7 +54,7 @@ def _rewrite(model: Path, changes: Mapping[str, Any], drop: str = "") -> None:
     model.write_bytes(sealed(data.getvalue(), KIND))
 
 
-FIELDS = ("kind", "version", "model", "dataset", "shots", "seed", "features", "settings", "shape", "state")
+FIELDS = ("kind", "version", "model", "dataset", "shots", "seed", "features", "settings", "shape", "inputs", "state")
 
 
 @pytest.mark.parametrize("field", FIELDS)
@@ -72,7 +72,6 @@ def test_every_field_is_checked(model: Path, episodes: Episodes, field: str, val
         ({"seed": 2**31}, "the field seed cannot be used"),
         ({"shots": True}, "the field shots cannot be used"),
         ({"dataset": "../../outside"}, "the field dataset cannot be used"),
-        ({"dataset": "enzyme"}, "unknown dataset 'enzyme'"),
         ({"model": "os:system"}, "the field model cannot be used"),
         ({"features": ["attributes", "weight"]}, "names 'weight', which is no feature"),
         ({"settings": {"width": [[1]]}}, "the field settings.width cannot be used"),
