@@ -75,6 +75,16 @@ METHODS: Mapping[str, Entry] = {
     "gsm": Entry(
         "GSM*", "Super-classes from spectra, attention among graphs.", "fsgc.methods.gsm.method:GraphSpectralMeasures"
     ),
+    "smf_gin": Entry(
+        "SMF-GIN",
+        "GIN read-outs fused; prototypes of centred, normalised embeddings.",
+        "fsgc.methods.smf_gin.method:SmfGin",
+    ),
+    "smf_gin_local": Entry(
+        "SMF-GIN, local",
+        "The same with halves of the graph, cut by the order of its nodes.",
+        "fsgc.methods.smf_gin.method:SmfGinLocal",
+    ),
     "pn": _pn("PN", "Prototypical network with a GIN embedder."),
     "pn_mu": _pn("PN+MU", "PN regularised by latent mixup.", mixup=True),
     "pn_tae": _pn("PN+TAE", "PN with embeddings adapted to the episode.", task_adaptive=True),
