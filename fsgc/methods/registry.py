@@ -85,6 +85,11 @@ METHODS: Mapping[str, Entry] = {
         "The same with halves of the graph, cut by the order of its nodes.",
         "fsgc.methods.smf_gin.method:SmfGinLocal",
     ),
+    "spnp": Entry(
+        "SPNP (from its abstract)",
+        "A neural process over PN's embeddings; no claim about the published accuracies.",
+        "fsgc.methods.spnp.method:PrototypicalNeuralProcess",
+    ),
     "pn": _pn("PN", "Prototypical network with a GIN embedder."),
     "pn_mu": _pn("PN+MU", "PN regularised by latent mixup.", mixup=True),
     "pn_tae": _pn("PN+TAE", "PN with embeddings adapted to the episode.", task_adaptive=True),
