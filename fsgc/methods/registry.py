@@ -57,6 +57,10 @@ def _transfer(conv: str) -> Entry:
     return Entry(conv.upper(), about, "fsgc.methods.transfer:Transfer", {"conv": conv})
 
 
+def _faith(title: str, about: str, **options: Any) -> Entry:
+    return Entry(title, about, "fsgc.methods.faith.method:Faith", options)
+
+
 def _kernel(name: str, title: str, about: str) -> Entry:
     return Entry(
         title, f"{about} kernel and an SVM per episode.", "fsgc.methods.kernel.method:KernelMethod", {"kernel": name}
@@ -75,6 +79,8 @@ METHODS: Mapping[str, Entry] = {
     "gsm": Entry(
         "GSM*", "Super-classes from spectra, attention among graphs.", "fsgc.methods.gsm.method:GraphSpectralMeasures"
     ),
+    "faith": _faith("FAITH", "An episode among tasks of base classes; its queries are seen together."),
+    "faith_inductive": _faith("FAITH, inductive", "The same, each query by itself.", inductive=True),
     "smf_gin": Entry(
         "SMF-GIN",
         "GIN read-outs fused; prototypes of centred, normalised embeddings.",
