@@ -82,8 +82,7 @@ class PlainGsm(nn.Module):
         for gat in self.gats:
             x = gat(x, edges)
             x = F.normalize(x, dim=1) if self.settings.normalise_attention else x
-        logits: Tensor = self.head(x)
-        return logits
+        return self.head(x)
 
     def test(self, graphs: list[Data], labels: Tensor, embed_once: bool) -> Tensor:
         """Embed, link, fine-tune from the same start, score the queries; the supports come first.
@@ -105,7 +104,7 @@ class PlainGsm(nn.Module):
             optimiser.step()
         self.eval()
         with torch.no_grad():
-            scores: Tensor = self(x, edges)[len(labels) :]
+            scores = self(x, edges)[len(labels) :]
         self.load_state_dict(start)
         return scores
 

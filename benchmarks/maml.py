@@ -19,8 +19,7 @@ from benchmarks.timing import report, seconds
 from fsgc.episodes.batches import EpisodeBatch, Episodes
 from fsgc.methods.maml.method import Maml
 from fsgc.settings import load_params
-from fsgc.training.fit import make_method
-from fsgc.training.settings import Experiment
+from fsgc.training.run import make_method
 
 STEPS, EPISODES_A_STEP, PLAIN_EPISODES = 3, 32, 8
 PARAMS = Path(__file__).parents[1] / "params.yaml"
@@ -38,8 +37,7 @@ def plain_scores(
         loss = F.cross_entropy(torch.func.functional_call(plain, fast, (support,)), labels)
         grads = torch.autograd.grad(loss, list(fast.values()), create_graph=plain.training)
         fast = {name: weight - lr * grad for (name, weight), grad in zip(fast.items(), grads, strict=True)}
-    scores: Tensor = torch.func.functional_call(plain, fast, (query,))
-    return scores
+    return torch.func.functional_call(plain, fast, (query,))
 
 
 def _train_plain(

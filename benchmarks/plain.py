@@ -70,8 +70,7 @@ class PlainPN(nn.Module):
         h = self.out(F.relu(self.jump_norm(self.jump(torch.cat(layers, 1)))))
         h = self._modulate(h, film, len(self.convs), batch.batch)
         pool = global_mean_pool if self.settings.pooling == "mean" else global_add_pool
-        pooled: Tensor = pool(h, batch.batch)
-        return pooled
+        return pool(h, batch.batch)
 
     @staticmethod
     def _modulate(h: Tensor, film: tuple[Tensor, Tensor] | None, layer: int, batch: Tensor) -> Tensor:

@@ -56,13 +56,11 @@ class PlainClassifier(nn.Module):
             layers.append(h)
         h = self.out(F.relu(self.jump["norm"](self.jump["linear"](torch.cat(layers, 1)))))
         pool = global_mean_pool if self.settings.pooling == "mean" else global_add_pool
-        pooled: Tensor = pool(h, batch.batch)
-        return pooled
+        return pool(h, batch.batch)
 
     def forward(self, batch: Batch) -> Tensor:
         """Logits, `[g, classes]`."""
-        logits: Tensor = self.head["out"](F.relu(self.head["hidden"](self.embed(batch))))
-        return logits
+        return self.head["out"](F.relu(self.head["hidden"](self.embed(batch))))
 
 
 def copy_weights(ours: nn.Module, plain: PlainClassifier) -> None:

@@ -19,8 +19,7 @@ from fsgc.episodes.batches import EpisodeBatch, Episodes
 from fsgc.methods.learned import LearnedMethod
 from fsgc.methods.prototypical.method import PrototypicalNetwork
 from fsgc.settings import load_params
-from fsgc.training.fit import make_method
-from fsgc.training.settings import Experiment
+from fsgc.training.run import make_method
 
 STEPS, EPISODES_A_STEP, PLAIN_TEST = 12, 32, 64
 PARAMS = Path(__file__).parents[1] / "params.yaml"

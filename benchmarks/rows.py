@@ -16,22 +16,24 @@ from benchmarks.plain_gin import DataCache
 from benchmarks.plain_smf_gin import PlainSmfGin
 from benchmarks.timing import report, seconds
 from fsgc.episodes.batches import EpisodeBatch, Episodes
+from fsgc.experiment import Experiment
+from fsgc.methods.contract import TaskShape
 from fsgc.methods.faith.method import Faith
 from fsgc.methods.faith.tasks import TaskNoise
-from fsgc.methods.learned import BatchPlan, LearnedMethod
+from fsgc.methods.learned import LearnedMethod
 from fsgc.methods.smf_gin.method import SmfGin
-from fsgc.settings import load_params
-from fsgc.training.fit import make_method
-from fsgc.training.settings import Experiment
+from fsgc.training.plan import BatchPlan
+from fsgc.training.run import make_method
 
 PARAMS = Path(__file__).parents[1] / "params.yaml"
 EPISODES, PLAIN_EPISODES = 64, 8
 
 
 def _make(episodes: Episodes, name: str) -> LearnedMethod:
-    key = episodes.split.dataset
-    method = make_method(Experiment.from_params(load_params(PARAMS), name, key), episodes, seed=0)
+    training = Experiment.load(PARAMS, model=name, dataset=episodes.split.dataset).training
+    method = make_method(training, TaskShape.of(episodes), seed=0)
     assert isinstance(method, LearnedMethod)
+    method.attach(episodes)
     return method
 
 

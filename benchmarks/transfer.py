@@ -20,8 +20,7 @@ from fsgc.methods.transfer import Transfer, TransferSettings
 from fsgc.nn.heads import fine_tune, fresh_head
 from fsgc.nn.in_chunks import embed_graphs
 from fsgc.settings import load_params
-from fsgc.training.fit import make_method
-from fsgc.training.settings import Experiment
+from fsgc.training.run import make_method
 
 PLAIN_EPISODES = 16
 PARAMS = Path(__file__).parents[1] / "params.yaml"
@@ -57,8 +56,7 @@ def plain_scores(
         query = plain.embed(collate(episodes, cache, episode.query))
     head = plain_head(support, torch.arange(way).repeat_interleave(episode.shots), way, settings)
     with torch.no_grad():
-        scores: Tensor = head(query)
-    return scores
+        return head(query)
 
 
 def _compare(key: str) -> None:

@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from fsgc.data.graph_store import GraphStore
     from fsgc.data.splits import Split
     from fsgc.episodes.batches import EpisodeBatch, Episodes
-    from fsgc.episodes.store import EpisodeSettings, EpisodeStore
+    from fsgc.episodes.settings import EpisodeSettings
+    from fsgc.episodes.store import EpisodeStore
 
 __all__ = [
     "EpisodeBatch",
@@ -30,7 +31,7 @@ __all__ = [
 
 _HOME = {
     "EpisodeBatch": "fsgc.episodes.batches",
-    "EpisodeSettings": "fsgc.episodes.store",
+    "EpisodeSettings": "fsgc.episodes.settings",
     "EpisodeStore": "fsgc.episodes.store",
     "Episodes": "fsgc.episodes.batches",
     "GraphStore": "fsgc.data.graph_store",

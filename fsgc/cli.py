@@ -15,7 +15,7 @@ from fsgc.commands.figures import figures
 from fsgc.commands.models import models
 from fsgc.commands.report import report
 from fsgc.commands.results import results
-from fsgc.commands.run_tables import run
+from fsgc.commands.run_tables import plan, run, status
 from fsgc.commands.tables import tables
 from fsgc.commands.train import train
 from fsgc.errors import FsgcError
@@ -52,6 +52,7 @@ def main() -> None:
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
 
 
-tables.add_command(run)
+for command in (run, plan, status):
+    tables.add_command(command)
 for command in (datasets, build, models, train, evaluate, results, tables, report, figures):
     main.add_command(command)

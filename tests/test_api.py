@@ -10,6 +10,7 @@ import torch
 import fsgc
 from fsgc.data.catalog import load_catalog
 from fsgc.errors import SettingsError, StoreError
+from fsgc.files import remove
 
 SMALL = fsgc.EpisodeSettings(train_epochs=2, train_per_epoch=20, val=10, test=30)
 
@@ -52,6 +53,22 @@ def test_episodes_of_other_graphs_are_refused(workspace: Path) -> None:
     order = np.arange(len(episodes.graphs))[::-1]
     episodes.graphs.select(order).save(workspace / "graphs" / "triangles_gen.zarr")
     with pytest.raises(StoreError, match="drawn from other graphs"):
+        fsgc.load_episodes("triangles_gen", 5)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "there", "message"),
+    [
+        ("splits/triangles_gen-seed1.json", "splits/triangles_gen-seed0.json", r"is of \('triangles_gen', 1, 2010\)"),
+        ("episodes/triangles_gen-4shot-seed0.zarr", "episodes/triangles_gen-5shot-seed0.zarr", r"is of .*, 4, 0\)"),
+    ],
+)
+def test_a_whole_store_in_the_wrong_place_is_refused(workspace: Path, wrong: str, there: str, message: str) -> None:
+    for shots, seed in ((5, 0), (4, 0), (5, 1)):
+        fsgc.load_episodes("triangles_gen", shots, seed, settings=SMALL)
+    remove(workspace / there)
+    (workspace / wrong).rename(workspace / there)
+    with pytest.raises(StoreError, match=message):
         fsgc.load_episodes("triangles_gen", 5)
 
 

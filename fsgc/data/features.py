@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from fsgc.data.catalog import Dataset
 from fsgc.data.graph_store import GraphStore
 from fsgc.errors import SettingsError
 
@@ -67,6 +68,20 @@ FEATURES: Mapping[str, Callable[[GraphStore, Mask], FeatureTable]] = {
     "label_onehot": lambda graphs, base: _one_hot(graphs.node_label, base),
     "attributes": lambda graphs, base: _standardised(graphs.node_attr, base),
 }
+
+
+def check_features(dataset: Dataset, choice: str) -> tuple[str, ...]:
+    """The names of the features that a setting chooses: `dataset`, those of the catalog, or names joined by `+`."""
+    if choice == "dataset":
+        return dataset.features
+    names = tuple(choice.split("+"))
+    unknown = [name for name in names if name not in FEATURES]
+    if unknown:
+        allowed = ", ".join(FEATURES)
+        raise SettingsError(
+            f"features must be 'dataset' or names from {allowed} joined by '+', got {choice!r}", key="features"
+        )
+    return names
 
 
 def node_features(graphs: GraphStore, names: Sequence[str], base_classes: Sequence[int]) -> FeatureTable:

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fsgc.errors import DataFormatError, StoreError
+from fsgc.integrity import REMEDY
 from fsgc.zarr_io import read_arrays, write_arrays
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 IntArray = npt.NDArray[np.integer[Any]]
 KIND = "fsgc.graphs"
 VERSION = 1
-_ARRAYS = ("node_ptr", "edge_ptr", "edge_index", "node_label", "node_attr", "y")
+ARRAYS = ("node_ptr", "edge_ptr", "edge_index", "node_label", "node_attr", "y")
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,16 +110,16 @@ class GraphStore:
     @classmethod
     def load(cls, path: Path | str) -> GraphStore:
         """Read a store; `StoreError` if it is missing, damaged or inconsistent."""
-        arrays, attributes = read_arrays(Path(path), KIND, _ARRAYS)
+        arrays, attributes = read_arrays(Path(path), KIND, ARRAYS)
         try:
             return cls(**arrays, attributes=attributes)
         except DataFormatError as error:
-            raise StoreError(f"{path} is inconsistent ({error}); delete it and build it again") from error
+            raise StoreError(f"{path} is inconsistent ({error}); {REMEDY}") from error
 
     def save(self, path: Path | str) -> None:
         """Write the store as a Zarr group, whole or not at all."""
         attributes = {**self.attributes, "kind": KIND, "version": VERSION}
-        write_arrays(Path(path), {name: getattr(self, name) for name in _ARRAYS}, attributes)
+        write_arrays(Path(path), {name: getattr(self, name) for name in ARRAYS}, attributes)
 
     def __len__(self) -> int:
         return len(self.y)
@@ -147,7 +148,7 @@ class GraphStore:
     def fingerprint(self) -> str:
         """A SHA-256 over all arrays: equal exactly for equal graphs in equal order."""
         digest = hashlib.sha256()
-        for name in _ARRAYS:
+        for name in ARRAYS:
             array = getattr(self, name)
             digest.update(f"{name} {array.shape} {array.dtype.str} ".encode())
             digest.update(array.tobytes())

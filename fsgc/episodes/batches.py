@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
-from torch_geometric.data import Batch
 
 from fsgc.data.features import FeatureTable, node_features
 from fsgc.data.graph_store import GraphStore
 from fsgc.data.splits import Part, Split
 from fsgc.episodes.store import EpisodeStore
 from fsgc.errors import SettingsError, StoreError
-from fsgc.workspace import Workspace
+from fsgc.integrity import REMEDY
+
+if TYPE_CHECKING:
+    from torch_geometric.data import Batch
 
 
 @dataclass(frozen=True)
@@ -47,10 +53,15 @@ class EpisodeBatch:
         return self.graphs[:, :, self.shots :]
 
     @property
+    def support_labels(self) -> Tensor:
+        """The class (0..N-1) of each support in the order of `support`, `[N·K]`: the same in every episode."""
+        return _class_major(self.graphs.shape[1], self.shots, self.graphs.device)
+
+    @property
     def labels(self) -> Tensor:
         """The class (0..N-1) of each query in the order of `query`, `[B, N·Q]`."""
         episodes, way, queries = self.query.shape
-        return torch.arange(way, device=self.graphs.device).repeat_interleave(queries).expand(episodes, -1)
+        return _class_major(way, queries, self.graphs.device).expand(episodes, -1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,24 +73,32 @@ class Episodes:
         split: which classes and graphs serve what.
         store: the episodes as graph indices.
         feature_names: what `features` are made of.
-        workspace: where they are stored, and with them what methods prepare once for a dataset.
+        prepared: the store that the method wanted to have prepared for these graphs; None if it wanted none.
     """
 
     graphs: GraphStore
     split: Split
     store: EpisodeStore
     feature_names: tuple[str, ...]
-    workspace: Workspace | None = None
+    prepared: Path | None = None
 
     @classmethod
-    def open(cls, workspace: Workspace, dataset: str, shots: int, seed: int, features: Sequence[str]) -> Episodes:
+    def open(
+        cls, graphs: Path, split: Path, store: Path, features: Sequence[str], prepared: Path | None = None
+    ) -> Episodes:
         """Open what is stored of a dataset; episodes drawn from other graphs than the stored ones are refused."""
-        path = workspace.episodes(dataset, shots, seed)
-        graphs, split = GraphStore.load(workspace.graphs(dataset)), Split.load(workspace.split(dataset, seed))
-        store = EpisodeStore.open(path)
-        if store.attributes["graphs"] != graphs.fingerprint():
-            raise StoreError(f"{path} was drawn from other graphs than those stored now; delete it to draw it again")
-        return cls(graphs, split, store, tuple(features), workspace)
+        stored, episodes = GraphStore.load(graphs), EpisodeStore.open(store)
+        if episodes.attributes["graphs"] != stored.fingerprint():
+            raise StoreError(f"{store} was drawn from other graphs than those stored now; delete it to draw it again")
+        divided = Split.load(split)
+        origin = (divided.dataset, divided.seed, divided.graphs)
+        for file, found in (
+            (graphs, (stored.attributes.get("dataset", divided.dataset), divided.seed, len(stored))),
+            (store, (episodes.attributes["dataset"], episodes.attributes["seed"], len(stored))),
+        ):
+            if found != origin:
+                raise StoreError(f"{file} is of {found}, but {split} of {origin} (dataset, seed, graphs); {REMEDY}")
+        return cls(stored, divided, episodes, tuple(features), prepared)
 
     @property
     def way(self) -> int:
@@ -101,6 +120,15 @@ class Episodes:
         """The width of the node features."""
         return int(self.features.table.shape[1])
 
+    def identity(self) -> str:
+        """A SHA-256 over what the episodes are: their graphs, split, counts, seeds and features."""
+        what = {
+            "episodes": dict(self.store.attributes),
+            "held_out": self.split.held_out.tolist(),
+            "features": self.feature_names,
+        }
+        return hashlib.sha256(json.dumps(what, sort_keys=True, default=str).encode()).hexdigest()
+
     def test_fingerprint(self) -> str:
         """A SHA-256 over the test episodes and their graphs: equal where results can be compared in pairs."""
         digest = hashlib.sha256(self.graphs.fingerprint().encode())
@@ -113,11 +141,7 @@ class Episodes:
         """Iterate over the episodes of a part as index tensors; of training, over those of one epoch."""
         if batch_size < 1:
             raise SettingsError(f"batch_size: {batch_size} is not a positive number")
-        indices = torch.from_numpy(self.store.part(part, epoch).astype(np.int64))
-        return (
-            EpisodeBatch(indices[start : start + batch_size], self.shots)
-            for start in range(0, len(indices), batch_size)
-        )
+        return iter(StoredBatches.of(self, part, batch_size, epoch))
 
     def pyg_batches(
         self, part: Part = "test", batch_size: int = 32, epoch: int = 0
@@ -130,43 +154,49 @@ class Episodes:
             yield episodes, self.graphs.to_batch(episodes.graphs.reshape(-1).numpy(), self.features)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class StoredBatches:
-    """The batches of a part; an iterable of its own kind, since Lightning takes a list for a list of loaders.
+    """Stored episodes in batches; an iterable of its own kind, since Lightning takes a list for a list of loaders.
 
     Attributes:
-        episodes: the stored episodes.
-        part: `train`, `val` or `test`.
+        graphs: int64 `[E, N, K+Q]`, the episodes in the order to take them.
+        shots: K.
         size: episodes of a batch.
-        epoch: which epoch of training.
-        per_epoch: how many episodes to take, where not all; 0 means all. Of training, epoch `e` then takes the stored
-            episodes from `e · per_epoch` on, from the first again after the last; of other parts, the first ones.
     """
 
-    episodes: Episodes
-    part: Part
+    graphs: Tensor
+    shots: int
     size: int
-    epoch: int = 0
-    per_epoch: int = 0
 
-    def __iter__(self) -> Iterator[EpisodeBatch]:
-        if not self.per_epoch:
-            return self.episodes.batches(self.part, self.size, self.epoch)
-        store = self.episodes.store
-        if self.part != "train":
-            first = torch.from_numpy(store.part(self.part)[: self.per_epoch].astype(np.int64))
-            return (EpisodeBatch(batch, self.episodes.shots) for batch in torch.split(first, self.size))
-        number = np.arange(self.epoch * self.per_epoch, (self.epoch + 1) * self.per_epoch)
+    @classmethod
+    def of(cls, episodes: Episodes, part: Part, size: int, epoch: int = 0, first: int | None = None) -> StoredBatches:
+        """The episodes of a part, or the first of them; of training, those stored for an epoch."""
+        return cls(_indices(episodes.store.part(part, epoch)[:first]), episodes.shots, size)
+
+    @classmethod
+    def in_turn(cls, episodes: Episodes, size: int, epoch: int, per_epoch: int) -> StoredBatches:
+        """Training episodes where an epoch has `per_epoch` of them, however many are stored for one.
+
+        All stored training episodes are taken one after the other, and the first again after the last.
+        """
+        store = episodes.store
+        number = np.arange(epoch * per_epoch, (epoch + 1) * per_epoch)
         number %= store.settings.train_epochs * store.settings.train_per_epoch
         stored, row = np.divmod(number, store.settings.train_per_epoch)
-        rows = np.concatenate([store.train(int(one))[row[stored == one]] for one in dict.fromkeys(stored.tolist())])
-        indices = torch.from_numpy(rows.astype(np.int64))
-        return (EpisodeBatch(batch, self.episodes.shots) for batch in torch.split(indices, self.size))
+        rows = [store.train(int(one))[row[stored == one]] for one in dict.fromkeys(stored.tolist())]
+        return cls(_indices(np.concatenate(rows)), episodes.shots, size)
+
+    def __iter__(self) -> Iterator[EpisodeBatch]:
+        starts = range(0, len(self.graphs), self.size)
+        return (EpisodeBatch(self.graphs[start : start + self.size], self.shots) for start in starts)
 
     def __len__(self) -> int:
-        counts = self.episodes.store.settings
-        stored = {"train": counts.train_per_epoch, "val": counts.val, "test": counts.test}[self.part]
-        taken = (
-            stored if not self.per_epoch else self.per_epoch if self.part == "train" else min(stored, self.per_epoch)
-        )
-        return -(-taken // self.size)
+        return -(-len(self.graphs) // self.size)
+
+
+def _class_major(way: int, per_class: int, device: torch.device) -> Tensor:
+    return torch.arange(way, device=device).repeat_interleave(per_class)
+
+
+def _indices(stored: npt.NDArray[np.int32]) -> Tensor:
+    return torch.from_numpy(stored.astype(np.int64))

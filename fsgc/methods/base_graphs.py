@@ -6,16 +6,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from fsgc.arrays import Ints
 from fsgc.episodes.batches import Episodes
 from fsgc.random import generator
 
 HELD_OUT_SHARE = 0.2
-
-Indices = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -35,7 +33,7 @@ class GraphSample:
         return GraphSample(self.graphs.to(device), self.labels.to(device))
 
 
-def base_graphs(episodes: Episodes) -> tuple[Indices, Indices]:
+def base_graphs(episodes: Episodes) -> tuple[Ints, Ints]:
     """The graphs of base classes to train on, and those held out to validate on; both ascending.
 
     Where the split holds out graphs these are they. Where it has validation classes instead, a classifier of base
@@ -66,7 +64,7 @@ class GraphBatches:
     """
 
     episodes: Episodes
-    graphs: Indices
+    graphs: Ints
     size: int
 
     def shuffled(self, seed: int, epoch: int) -> GraphBatches:

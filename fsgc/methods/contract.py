@@ -5,12 +5,16 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
+
+from fsgc.training.report import FitReport, peak_memory
 
 if TYPE_CHECKING:
     from torch import Tensor
 
     from fsgc.episodes.batches import EpisodeBatch, Episodes
+    from fsgc.training.settings import TrainSettings
 
 
 @dataclass(frozen=True)
@@ -64,6 +68,27 @@ class Preparation:
     scope: Scope
 
 
+@dataclass(frozen=True)
+class Run:
+    """One training: what it learns from, how, and where it keeps what.
+
+    Attributes:
+        episodes: the stored episodes; the test ones are not to be touched.
+        settings: the training loop.
+        seed: of everything drawn in training.
+        state: a directory for checkpoints; a run found there that was killed is resumed.
+        curves: where the values of every epoch go, for `dvc plots`.
+        identity: names the code and settings of this run; a state of another identity is not resumed.
+    """
+
+    episodes: Episodes
+    settings: TrainSettings
+    seed: int
+    state: Path
+    curves: Path
+    identity: str
+
+
 class Method(ABC):
     """Classifies the queries of episodes. Everything after training knows only this.
 
@@ -92,14 +117,22 @@ class Method(ABC):
         """Make the method for tasks of a shape; `options` are those of its line in the registry."""
         super().__init__()
 
-    @classmethod
-    def prepare(cls, episodes: Episodes, params: Mapping[str, Any], **options: Any) -> None:  # noqa: ARG003
-        """Store what the method needs once of a dataset, where a stage of the pipeline has not done so."""
-        return
-
     @abstractmethod
     def attach(self, episodes: Episodes) -> None:
         """Give the method the graphs that episodes refer to, and what was prepared for them."""
+
+    def fit(self, run: Run) -> FitReport:  # noqa: ARG002
+        """Learn from base classes, choosing on validation data only; a method with nothing to learn is ready."""
+        return FitReport(epochs=0, best_epoch=0, best=None, seconds=0.0, peak_memory=peak_memory(), parameters=0)
+
+    def state(self) -> dict[str, Any]:
+        """What a model file must hold: tensors, numbers, words, and lists and dictionaries of them."""
+        return {}
+
+    def load_state(self, state: Mapping[str, Any]) -> None:
+        """Take over what `state` gave; what is missing, left over or of another shape is a RuntimeError."""
+        if state:
+            raise RuntimeError(f"unexpected {', '.join(sorted(state))}")
 
     @abstractmethod
     def predict(self, episodes: EpisodeBatch) -> Tensor:

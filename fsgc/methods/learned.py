@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 import pytorch_lightning as pl
 import torch
@@ -13,8 +13,11 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from fsgc.episodes.batches import EpisodeBatch, Episodes, StoredBatches
-from fsgc.methods.contract import Method
+from fsgc.methods.contract import Method, Run
 from fsgc.nn.graph_tensors import GraphTensors
+from fsgc.training.fit import fit
+from fsgc.training.plan import Batches, BatchPlan
+from fsgc.training.report import FitReport
 
 
 @dataclass(frozen=True)
@@ -42,29 +45,6 @@ def accuracy(scores: Tensor, labels: Tensor) -> Tensor:
     return (scores.detach().argmax(-1) == labels).float().mean()
 
 
-@dataclass(frozen=True)
-class BatchPlan:
-    """How training data is cut into batches.
-
-    Attributes:
-        size: episodes (or graphs) of a batch.
-        per_epoch: episodes of an epoch; 0: as many as are stored for one.
-        seed: of what is drawn in training.
-    """
-
-    size: int
-    per_epoch: int
-    seed: int
-
-
-class Batches(Protocol):
-    """The batches of an epoch, and how many they are; each has `graphs` and can be moved to a device."""
-
-    def __iter__(self) -> Iterator[Any]: ...
-
-    def __len__(self) -> int: ...
-
-
 class LearnedMethod(pl.LightningModule, Method):
     """A method with weights: what training needs beyond `Method` is `loss` and an optimiser.
 
@@ -89,6 +69,19 @@ class LearnedMethod(pl.LightningModule, Method):
             raise RuntimeError("attach the graphs first")
         return self._graphs
 
+    def fit(self, run: Run) -> FitReport:
+        """Train by gradient descent; the weights are then those of the best epoch by validation."""
+        return fit(self, run)
+
+    def state(self) -> dict[str, Any]:
+        """The weights."""
+        return self.state_dict()
+
+    def load_state(self, state: Mapping[str, Any]) -> None:
+        """Take weights over; training is done."""
+        self.load_state_dict(state)
+        self.eval()
+
     def move(self, device: torch.device | str) -> None:
         """Bring weights and graphs to a device."""
         self.to(device)
@@ -104,25 +97,26 @@ class LearnedMethod(pl.LightningModule, Method):
 
     def train_batches(self, episodes: Episodes, plan: BatchPlan, epoch: int) -> Batches:
         """The training data of an epoch: stored episodes, unless a method trains on something else."""
-        return StoredBatches(episodes, "train", plan.size, epoch, plan.per_epoch)
+        if plan.per_epoch:
+            return StoredBatches.in_turn(episodes, plan.size, epoch, plan.per_epoch)
+        return StoredBatches.of(episodes, "train", plan.size, epoch)
 
     def val_batches(self, episodes: Episodes, plan: BatchPlan) -> Batches:
         """The validation data: stored episodes, unless a method has another criterion."""
-        return StoredBatches(episodes, "val", plan.size)
+        return StoredBatches.of(episodes, "val", plan.size)
 
     def validate(self, batch: Any) -> tuple[Tensor, Tensor]:
         """Loss (the cross-entropy alone) and accuracy of a batch of validation data."""
         scores = self.predict(batch)
         return cross_entropy(scores, batch), accuracy(scores, batch.labels)
 
-    def training_step(self, batch: Any, _index: int) -> Tensor:
-        """One step; Lightning does the rest."""
+    def training_step(self, batch: Any, _index: int) -> dict[str, Tensor]:
+        """One step: Lightning minimises the `loss`, and hands all that is returned to the `Curves` callback."""
         loss = self.loss(batch)
         shown = {"loss": loss.total.detach(), "accuracy": loss.accuracy}
         self.log_dict(shown, prog_bar=True, on_step=True, on_epoch=False, batch_size=1)
-        # Averages over the epoch are kept by the `Curves` callback, from what this returns.
-        self.step_values = {**shown, **{name: part.detach() for name, part in loss.parts.items()}}
-        return loss.total
+        parts = {name: part.detach() for name, part in loss.parts.items()}
+        return {"loss": loss.total, "accuracy": loss.accuracy, **parts}
 
     def validation_step(self, batch: Any, _index: int) -> None:
         """Log what validation looks at."""

@@ -38,6 +38,11 @@ class Entry:
         """The full name of the module."""
         return self.path.split(":")[0]
 
+    @property
+    def section(self) -> str:
+        """The section of `params.yaml` with its hyperparameters."""
+        return self.method().section
+
     def method(self) -> type[Method]:
         """The class."""
         result: type[Method] = getattr(import_module(self.module), self.path.split(":")[1])
@@ -95,6 +100,11 @@ METHODS: Mapping[str, Entry] = {
         "SPNP (from its abstract)",
         "A neural process over PN's embeddings; no claim about the published accuracies.",
         "fsgc.methods.spnp.method:PrototypicalNeuralProcess",
+    ),
+    "untrained": Entry(
+        "Untrained",
+        "PN at its initial weights: what its structure alone is worth.",
+        "fsgc.methods.untrained:UntrainedNetwork",
     ),
     "pn": _pn("PN", "Prototypical network with a GIN embedder."),
     "pn_mu": _pn("PN+MU", "PN regularised by latent mixup.", mixup=True),

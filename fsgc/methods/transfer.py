@@ -6,7 +6,7 @@ embedded once, and the heads of thousands of episodes are one batched computatio
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import torch
 import torch.nn.functional as F
@@ -15,15 +15,17 @@ from torch import Tensor
 from fsgc.episodes.batches import EpisodeBatch, Episodes
 from fsgc.errors import SettingsError
 from fsgc.methods.base_graphs import GraphBatches, GraphSample, base_graphs
-from fsgc.methods.contract import TaskShape
-from fsgc.methods.learned import Batches, BatchPlan, LearnedMethod, Loss, accuracy
+from fsgc.methods.contract import Scope, TaskShape
+from fsgc.methods.learned import LearnedMethod, Loss, accuracy
 from fsgc.nn.embedder import Embedder
 from fsgc.nn.heads import HEADS_AT_ONCE, HeadWeights, MLPHead, apply_heads, fine_tune, fresh_head
 from fsgc.nn.in_chunks import embed_graphs
-from fsgc.nn.settings import EmbedderSettings, check_count
+from fsgc.nn.settings import Conv, EmbedderSettings
+from fsgc.settings import Count, Positive, Seed, settings
+from fsgc.training.plan import Batches, BatchPlan
 
 
-@dataclass(frozen=True)
+@settings
 class TransferSettings(EmbedderSettings):
     """Hyperparameters; those of the embedder are explained in `EmbedderSettings`.
 
@@ -34,20 +36,15 @@ class TransferSettings(EmbedderSettings):
         head_seed: of the weights that every head starts from.
     """
 
-    lr: float = 1e-4
-    head_lr: float = 1e-2
-    head_steps: int = 10
-    head_seed: int = 0
+    lr: Positive = 1e-4
+    head_lr: Positive = 1e-2
+    head_steps: Count = 10
+    head_seed: Seed = 0
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name in ("lr", "head_lr"):
-            if not getattr(self, name) > 0:
-                raise SettingsError(f"{name}: {getattr(self, name)} does not fit; it must be above 0")
-        check_count("head_steps", self.head_steps)
-        check_count("head_seed", self.head_seed, least=0)
         if self.norm == "episode":
-            raise SettingsError("norm: 'episode' does not fit; transfer embeds each graph by itself")
+            raise SettingsError("norm must not be 'episode': transfer embeds each graph by itself", key="norm")
 
 
 class Transfer(LearnedMethod):
@@ -62,9 +59,10 @@ class Transfer(LearnedMethod):
     settings_type = TransferSettings
     section = "transfer"
     trains_on = "graphs"
+    trained_for = Scope(shots=False, seed=True)
     episodes_at_once = 5000
 
-    def __init__(self, shape: TaskShape, settings: TransferSettings, conv: str = "gin") -> None:
+    def __init__(self, shape: TaskShape, settings: TransferSettings, conv: Conv = "gin") -> None:
         super().__init__()
         self.settings = replace(settings, conv=conv)
         self.embedder = Embedder(shape.num_features, self.settings)
@@ -93,9 +91,9 @@ class Transfer(LearnedMethod):
         """Logits of every query under its episode's head, `[B, N·Q, N]`; every head starts from the same weights."""
         way, width = episodes.graphs.shape[1], self.settings.width
         z, place = self._embedded(episodes.graphs)
-        labels = torch.arange(way, device=z.device).repeat_interleave(episodes.shots)
         drawn = fresh_head(width, width, way, torch.Generator().manual_seed(self.settings.head_seed))
         start = HeadWeights(*(weight.to(z) for weight in drawn))
+        labels = episodes.support_labels.to(z.device)
         # Few episodes at a time: what a head reads and writes then stays near the processor.
         chunks = torch.split(place, HEADS_AT_ONCE)
         return torch.cat([self._tune_and_score(start, z[chunk], episodes.shots, labels) for chunk in chunks])
@@ -122,5 +120,4 @@ class Transfer(LearnedMethod):
         return torch.optim.Adam(self.parameters(), lr=self.settings.lr)
 
     def _logits(self, batch: GraphSample) -> Tensor:
-        logits: Tensor = self.head(embed_graphs(self.embedder, self.graphs, batch.graphs))
-        return logits
+        return self.head(embed_graphs(self.embedder, self.graphs, batch.graphs))

@@ -1,12 +1,9 @@
 """Sums over neighbours, the one operation of a graph convolution that is not a matrix product.
 
+It is computed as an embedding bag over each node's neighbours, whose cost grows with the edges.
+
 Graphs are undirected, so the adjacency matrix is symmetric and the gradient of a neighbour sum is the same
 neighbour sum of the gradient: the fast forward kernel serves both ways, and derivatives of any order.
-
-Two ways to compute it, which may share a batch:
-
-- *sparse*: an embedding bag over each node's neighbours; cost grows with edges.
-- *dense*: small graphs as blocks `[b, P, P]` of one batched matrix product; cost grows with nodes times `P`.
 """
 
 from __future__ import annotations
@@ -23,48 +20,21 @@ from fsgc.nn.segments import fold_batch
 
 
 @dataclass(frozen=True, eq=False)
-class DenseBlocks:
-    """The graphs of a batch that take the dense path, padded to `P` nodes.
-
-    Attributes:
-        matrices: float `[b, P, P]`, adjacency matrices; rows and columns of padding are zero.
-        node_of_slot: int64 `[b·P]`, the batch's node in each slot; padding repeats a node of its graph.
-        nodes: int64 `[m]`, the batch's nodes that are in a block.
-        slot_of_node: int64 `[m]`, the slot of each of `nodes`.
-        all_nodes: whether every node of the batch is in a block, so that `nodes` is just `0..n-1`.
-    """
-
-    matrices: Tensor
-    node_of_slot: Tensor
-    nodes: Tensor
-    slot_of_node: Tensor
-    all_nodes: bool
-
-    def neighbour_sum(self, x: Tensor) -> Tensor:
-        """Neighbour sums of the nodes in blocks: `[n, d]` to `[m, d]`, ordered as `nodes`."""
-        count, size, _ = self.matrices.shape
-        blocks = x.index_select(0, self.node_of_slot).view(count, size, -1)
-        sums = torch.bmm(self.matrices.to(x.dtype), blocks).flatten(0, 1)
-        return sums.index_select(0, self.slot_of_node)
-
-
-@dataclass(frozen=True, eq=False)
 class Adjacency:
     """Who is whose neighbour among the `n` nodes of a batch.
 
     Attributes:
         source: int64 `[E]`, neighbours of node 0, then of node 1, …; every edge comes in both directions.
         pointer: int64 `[n+1]`; node `v` has neighbours `source[pointer[v]:pointer[v+1]]`.
-        bag_source: `source` without the edges of dense graphs; the same tensor where none is dense.
-        bag_pointer: `pointer` for `bag_source`.
-        dense: the graphs on the dense path.
     """
 
     source: Tensor
     pointer: Tensor
-    bag_source: Tensor
-    bag_pointer: Tensor
-    dense: DenseBlocks | None
+
+    @classmethod
+    def from_degree(cls, source: Tensor, degree: Tensor) -> Adjacency:
+        """Take the neighbours of all nodes, one node after the other, and how many each node has, int64 `[n]`."""
+        return cls(source, F.pad(degree.cumsum(0), (1, 0)))
 
     @property
     def degree(self) -> Tensor:
@@ -87,16 +57,15 @@ class Adjacency:
 
     def neighbour_sum(self, x: Tensor) -> Tensor:
         """`out[v] = Σ x[u]` over the neighbours `u` of `v`: `[n, d]` to `[n, d]`."""
-        result: Tensor = _NeighbourSum.apply(x, self)  # type: ignore[no-untyped-call]
-        return result
+        return _NeighbourSum.apply(x, self)  # type: ignore[no-untyped-call]
 
     def weighted_sum(self, x: Tensor, weight: Tensor) -> Tensor:
         """`out[v] = Σ weight[e] · x[source[e]]` over the edges `e` into `v`: `[n, d]`, `[E]` to `[n, d]`."""
-        result: Tensor = _WeightedSum.apply(x, weight, self)  # type: ignore[no-untyped-call]
-        return result
+        return _WeightedSum.apply(x, weight, self)  # type: ignore[no-untyped-call]
 
 
-def _bag(source: Tensor, pointer: Tensor, x: Tensor, weight: Tensor | None = None) -> Tensor:
+def _bag(adjacency: Adjacency, x: Tensor, weight: Tensor | None = None) -> Tensor:
+    source, pointer = adjacency.source, adjacency.pointer
     return F.embedding_bag(source, x, pointer, mode="sum", per_sample_weights=weight, include_last_offset=True)
 
 
@@ -105,13 +74,7 @@ class _NeighbourSum(torch.autograd.Function):
 
     @staticmethod
     def forward(x: Tensor, adjacency: Adjacency) -> Tensor:
-        dense = adjacency.dense
-        if dense is None:
-            return _bag(adjacency.bag_source, adjacency.bag_pointer, x)
-        in_blocks = dense.neighbour_sum(x)
-        if dense.all_nodes:
-            return in_blocks
-        return _bag(adjacency.bag_source, adjacency.bag_pointer, x).index_copy(0, dense.nodes, in_blocks)
+        return _bag(adjacency, x)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Tensor, Adjacency], output: Tensor) -> None:  # noqa: ARG004
@@ -133,7 +96,7 @@ class _WeightedSum(torch.autograd.Function):
 
     @staticmethod
     def forward(x: Tensor, weight: Tensor, adjacency: Adjacency) -> Tensor:
-        return _bag(adjacency.source, adjacency.pointer, x, weight)
+        return _bag(adjacency, x, weight)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Tensor, Tensor, Adjacency], output: Tensor) -> None:  # noqa: ARG004

@@ -17,7 +17,7 @@ from fsgc.nn.graph_tensors import GraphBatch
 from fsgc.nn.inputs import NodeFeatures, as_features
 from fsgc.nn.norms import Groups, make_norm
 from fsgc.nn.segments import Segments
-from fsgc.nn.settings import CONVS, EmbedderSettings, check_choice
+from fsgc.nn.settings import EmbedderSettings, Norm
 
 
 class GraphConv(nn.Module, ABC):
@@ -42,7 +42,7 @@ class GINConv(GraphConv):
     """
 
     def __init__(
-        self, in_width: int, width: int, mlp_layers: int = 2, norm: str = "graph", learnable_eps: bool = True
+        self, in_width: int, width: int, mlp_layers: int = 2, norm: Norm = "graph", learnable_eps: bool = True
     ) -> None:
         super().__init__()
         widths = [in_width] + [width] * mlp_layers
@@ -56,8 +56,7 @@ class GINConv(GraphConv):
         h = self._first_linear(as_features(x), batch)
         if not len(self.others):
             return h
-        result: Tensor = self.last(self.hidden(h, batch.segments, groups))
-        return result
+        return self.last(self.hidden(h, batch.segments, groups))
 
     @property
     def last(self) -> nn.Linear:
@@ -68,8 +67,7 @@ class GINConv(GraphConv):
         """From the first linear layer's result to what enters the last one, where there are two or more."""
         for norm, linear in zip(self.norms[:-1], self.others[:-1], strict=True):
             h = linear(norm(h, segments, groups, relu=True))
-        result: Tensor = self.norms[-1](h, segments, groups, relu=True)
-        return result
+        return self.norms[-1](h, segments, groups, relu=True)
 
     def mix(self, x: Tensor | NodeFeatures, adjacency: Adjacency) -> Tensor:
         """`(1 + ε) · x_v + Σ x_u`, what enters the MLP: `[n, in_width]` to the same shape."""
@@ -82,8 +80,7 @@ class GINConv(GraphConv):
         if x.neighbour_sum is None and x.width > linear.out_features:
             product = x.project(linear.weight)
             return self._add_self(batch.adjacency.neighbour_sum(product), product) + linear.bias
-        result: Tensor = linear(self.mix(x, batch.adjacency))
-        return result
+        return linear(self.mix(x, batch.adjacency))
 
     def _add_self(self, sums: Tensor, rows: Tensor) -> Tensor:
         return sums + rows if self.eps is None else torch.addcmul(sums, rows, 1 + self.eps)
@@ -139,7 +136,6 @@ class GATConv(GraphConv):
 
 def make_conv(settings: EmbedderSettings, in_width: int) -> GraphConv:
     """The convolution that the settings name, from `in_width` to `settings.width`."""
-    kind = check_choice("conv", settings.conv, CONVS)
-    if kind == "gin":
+    if settings.conv == "gin":
         return GINConv(in_width, settings.width, settings.gin_mlp_layers, settings.norm, settings.learnable_eps)
-    return GATConv(in_width, settings.width) if kind == "gat" else GCNConv(in_width, settings.width)
+    return GATConv(in_width, settings.width) if settings.conv == "gat" else GCNConv(in_width, settings.width)

@@ -14,7 +14,7 @@ from fsgc.nn.inputs import NodeFeatures
 from fsgc.nn.norms import Groups
 from fsgc.nn.pooling import mean_std
 from fsgc.nn.segments import Segments
-from fsgc.nn.settings import EmbedderSettings, check_count
+from fsgc.nn.settings import EmbedderSettings
 
 
 class JumpingKnowledge(nn.Module):
@@ -44,8 +44,7 @@ class JumpingKnowledge(nn.Module):
 
     def activate(self, h: Tensor) -> Tensor:
         """What follows the linear layer, `[n, d]` to `[n, d]`."""
-        result: Tensor = self.norm(h)
-        return F.relu(result, inplace=True)  # no gradient needs the norm's result
+        return F.relu(self.norm(h), inplace=True)  # no gradient needs the norm's result
 
 
 class Embedder(nn.Module):
@@ -62,7 +61,6 @@ class Embedder(nn.Module):
 
     def __init__(self, num_features: int, settings: EmbedderSettings) -> None:
         super().__init__()
-        check_count("num_features", num_features)
         self.settings = settings
         width, count = settings.width, settings.num_convs
         in_widths = [num_features] + [width] * (count - 1)
@@ -87,7 +85,7 @@ class Embedder(nn.Module):
         if self.halve is not None:
             return mean_std(self.halve(self._last_layer(hidden, segments, film)), segments)
         if self.settings.pooling == "mean":
-            z: Tensor = self.out(segments.mean(hidden))
+            z = self.out(segments.mean(hidden))
             return z if film is None else film.graphs(z, last)
         nodes = segments.sizes.to(hidden.dtype).unsqueeze(1)
         z = F.linear(segments.sum(hidden), self.out.weight) + nodes * self.out.bias
@@ -108,9 +106,8 @@ class Embedder(nn.Module):
                 y = F.relu(y)
             h = y = self.dropout(y)
             layers.append(y)
-        result: Tensor = self.jump(batch.features, layers)
-        return result
+        return self.jump(batch.features, layers)
 
     def _last_layer(self, hidden: Tensor, segments: Segments, film: Film | None) -> Tensor:
-        h: Tensor = self.out(hidden)
+        h = self.out(hidden)
         return h if film is None else film.nodes(h, len(self.convs), segments)

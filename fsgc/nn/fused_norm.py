@@ -48,8 +48,7 @@ def graph_norm_relu(
     x: Tensor, weight: Tensor, bias: Tensor, mean_scale: Tensor, segments: Segments, eps: float
 ) -> Tensor:
     """`relu(graph_norm(…))`; see `can_be_fused`."""
-    result: Tensor = _GraphNormRelu.apply(x, weight, bias, mean_scale, segments, eps)  # type: ignore[no-untyped-call]
-    return result
+    return _GraphNormRelu.apply(x, weight, bias, mean_scale, segments, eps)  # type: ignore[no-untyped-call]
 
 
 class _GraphNormRelu(torch.autograd.Function):

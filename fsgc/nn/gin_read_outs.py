@@ -10,6 +10,7 @@ from fsgc.nn.graph_tensors import GraphBatch, GraphTensors
 from fsgc.nn.inputs import NodeFeatures
 from fsgc.nn.norms import make_norm
 from fsgc.nn.segments import Segments
+from fsgc.nn.settings import Norm
 
 
 class GINReadOuts(nn.Module):
@@ -31,7 +32,7 @@ class GINReadOuts(nn.Module):
         width: int,
         convs: int,
         mlp_layers: int = 2,
-        norm: str = "batch",
+        norm: Norm = "batch",
         pooling: str = "sum",
         learnable_eps: bool = False,
     ) -> None:

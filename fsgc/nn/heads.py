@@ -52,8 +52,7 @@ class MLPHead(nn.Module):
 
     def forward(self, z: Tensor) -> Tensor:
         """Logits."""
-        logits: Tensor = self.out(F.relu(self.hidden(z)))
-        return logits
+        return self.out(F.relu(self.hidden(z)))
 
 
 def fresh_head(in_width: int, hidden_width: int, classes: int, generator: torch.Generator) -> HeadWeights:

@@ -58,5 +58,4 @@ def _depends_on_batch(embedder: Embedder) -> bool:
 def _embed(
     embedder: Embedder, tensors: GraphTensors, graphs: Tensor, film: Film | None, groups: Groups | None = None
 ) -> Tensor:
-    result: Tensor = embedder(tensors.batch(graphs), film, groups)
-    return result
+    return embedder(tensors.batch(graphs), film, groups)

@@ -144,5 +144,4 @@ class _Spread(torch.autograd.Function):
 
 
 def _apply(function: type[torch.autograd.Function], x: Tensor, segments: Segments) -> Tensor:
-    result: Tensor = function.apply(x, segments)  # type: ignore[no-untyped-call]
-    return result
+    return function.apply(x, segments)  # type: ignore[no-untyped-call]

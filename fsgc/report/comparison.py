@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
 from fsgc.errors import FsgcError
 from fsgc.random import generator
 from fsgc.report.scores import Results, Score
-from fsgc.report.statistics import RESAMPLES, Floats, Interval, bootstrap_means, percentile_interval
+from fsgc.statistics.bootstrap import RESAMPLES, bootstrap_means, bootstrap_p, percentile_interval
+from fsgc.statistics.intervals import Floats, Interval
+from fsgc.statistics.paired import SIGNIFICANCE, holm, wilcoxon_p
 
-SIGNIFICANCE = 0.05
+__all__ = ["SIGNIFICANCE", "Column", "Comparison", "Comparisons", "PairingError", "check_pair", "holm"]
 
 
 class PairingError(FsgcError):
@@ -81,13 +81,11 @@ class Column:
         mean = float(differences.mean())
         means = self._means[:, self._place[first]] - self._means[:, self._place[second]]
         interval = percentile_interval(mean, means)
-        # Centred at zero, the resampled means are what chance alone gives; one is added so that no p is zero.
-        as_far = int((np.abs(means - mean) >= abs(mean) - 1e-12).sum())
         return Comparison(
             difference=mean,
             low=interval.low,
             high=interval.high,
-            bootstrap_p=(1 + as_far) / (1 + len(means)),
+            bootstrap_p=bootstrap_p(mean, means),
             wilcoxon_p=wilcoxon_p(differences),
             wins=int((differences > 0).sum()),
             losses=int((differences < 0).sum()),
@@ -123,29 +121,3 @@ def check_pair(first: Score, second: Score) -> None:
             f"{first.name} and {second.name} were tested on different episodes ({differing}); "
             "compute the older one again before comparing them"
         )
-
-
-def wilcoxon_p(differences: Floats) -> float:
-    """Two-sided p of Wilcoxon's signed-rank test, zeros left out, normal approximation with the correction for ties.
-
-    Without a difference that is not zero there is nothing to reject: 1.
-    """
-    differences = differences[differences != 0]
-    n = len(differences)
-    if n == 0:
-        return 1.0
-    _, place, counts = np.unique(np.abs(differences), return_inverse=True, return_counts=True)
-    ranks = (np.cumsum(counts) - (counts - 1) / 2)[place]  # equal ones share the mean of their ranks
-    statistic = float(ranks[differences > 0].sum()) - n * (n + 1) / 4
-    variance = n * (n + 1) * (2 * n + 1) / 24 - float((counts.astype(float) ** 3 - counts).sum()) / 48
-    return math.erfc(abs(statistic) / math.sqrt(2 * variance))
-
-
-def holm(p_values: Sequence[float] | npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Holm's step-down correction: adjusted p-values, to be held against the level as they are."""
-    p = np.asarray(p_values, dtype=np.float64)
-    order = np.argsort(p, kind="stable")
-    stepped = np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1))
-    adjusted = np.empty_like(p)
-    adjusted[order] = np.minimum(stepped, 1.0)
-    return adjusted

@@ -11,6 +11,7 @@ from fsgc.data.graph_store import GraphStore
 from fsgc.episodes.store import EpisodeStore
 from fsgc.errors import StoreError
 from fsgc.report.cells import Cell
+from fsgc.statistics.confusion import class_confusion
 from fsgc.workspace import Workspace
 
 
@@ -49,9 +50,4 @@ def confusion(cell: Cell, workspace: Workspace) -> Confusion | None:
 def count_classes(scores: npt.NDArray[np.float32], classes: npt.NDArray[np.integer]) -> Confusion:
     """Count true against predicted class, for scores `[E, N·Q, N]` and the class at every place, `[E, N]`."""
     ids, place = np.unique(classes, return_inverse=True)
-    place = place.reshape(classes.shape)
-    truth = np.repeat(place, scores.shape[1] // scores.shape[2], axis=1)
-    predicted = np.take_along_axis(place, scores.argmax(axis=2), axis=1)
-    cell = truth * len(ids) + predicted
-    counts = np.bincount(cell.reshape(-1), minlength=len(ids) ** 2).reshape(len(ids), len(ids))
-    return Confusion(tuple(int(c) for c in ids), counts)
+    return Confusion(tuple(int(c) for c in ids), class_confusion(scores, place.reshape(classes.shape), len(ids)))

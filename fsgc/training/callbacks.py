@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pytorch_lightning as pl
 import torch
@@ -13,8 +13,11 @@ from scmrepo.exceptions import SCMError
 from torch import Tensor
 
 from fsgc.errors import FsgcError
-from fsgc.methods.learned import LearnedMethod
+from fsgc.files import writing
 from fsgc.random import generator
+
+if TYPE_CHECKING:
+    from fsgc.methods.learned import LearnedMethod
 
 
 class TrainingError(FsgcError):
@@ -62,7 +65,8 @@ class Curves(pl.Callback):
     def on_train_start(self, _trainer: pl.Trainer, _module: pl.LightningModule) -> None:
         """Open the curves and write the rows of the epochs before."""
         try:
-            self._live = Live(str(self.directory), save_dvc_exp=False, dvcyaml=None, report=None)
+            with writing(self.directory):
+                self._live = Live(str(self.directory), save_dvc_exp=False, dvcyaml=None, report=None)
         except SCMError as error:
             raise TrainingError(
                 f"DVCLive cannot write the curves: {error}. A git repository needs a commit; make one, then train again"
@@ -75,18 +79,18 @@ class Curves(pl.Callback):
         self._steps, self._count, self._start = [], 0, time.perf_counter()
 
     def on_train_batch_end(
-        self, _trainer: pl.Trainer, module: pl.LightningModule, _outputs: Any, batch: Any, _batch_idx: int
+        self, _trainer: pl.Trainer, module: pl.LightningModule, outputs: Any, batch: Any, _batch_idx: int
     ) -> None:
-        """Note the figures of the step, without waiting for the device."""
-        assert isinstance(module, LearnedMethod)
-        self._steps.append(module.step_values)
+        """Note what `training_step` returned, without waiting for the device."""
+        method = cast("LearnedMethod", module)
+        self._steps.append(outputs)
         self._count += len(batch.graphs)
         rate = self._count / (time.perf_counter() - self._start)
-        module.log(f"{module.trains_on}/s", round(rate), prog_bar=True, batch_size=1)
+        method.log(f"{method.trains_on}/s", round(rate), prog_bar=True, batch_size=1)
 
     def on_train_epoch_end(self, trainer: pl.Trainer, module: pl.LightningModule) -> None:
         """Average the steps, check them, add a row."""
-        assert isinstance(module, LearnedMethod)
+        method = cast("LearnedMethod", module)
         columns = {name: torch.stack([step[name] for step in self._steps]).cpu() for name in self._steps[0]}
         bad = torch.nonzero(~torch.isfinite(columns["loss"]))
         if len(bad):
@@ -100,20 +104,22 @@ class Curves(pl.Callback):
         row = {name: float(values.double().mean()) for name, values in columns.items()}
         row |= {name: float(trainer.callback_metrics[name]) for name in ("val_loss", "val_accuracy")}
         row["seconds"] = time.perf_counter() - self._start
-        row[f"{module.trains_on}_per_second"] = self._count / row["seconds"]
+        row[f"{method.trains_on}_per_second"] = self._count / row["seconds"]
         self.rows.append(row)
         self._write(row)
 
     def on_fit_end(self, _trainer: pl.Trainer, _module: pl.LightningModule) -> None:
         """Close the curves."""
         if self._live is not None:
-            self._live.end()  # type: ignore[no-untyped-call]
+            with writing(self.directory):
+                self._live.end()  # type: ignore[no-untyped-call]
 
     def _write(self, row: dict[str, float]) -> None:
         assert self._live is not None
-        for name, value in row.items():
-            self._live.log_metric(name, value)
-        self._live.next_step()  # type: ignore[no-untyped-call]
+        with writing(self.directory):
+            for name, value in row.items():
+                self._live.log_metric(name, value)
+            self._live.next_step()  # type: ignore[no-untyped-call]
 
 
 class EpochLines(pl.Callback):
@@ -124,11 +130,11 @@ class EpochLines(pl.Callback):
 
     def on_train_epoch_end(self, trainer: pl.Trainer, module: pl.LightningModule) -> None:
         """Print the epoch's row."""
-        assert isinstance(module, LearnedMethod)
+        method = cast("LearnedMethod", module)
         row = self.curves.rows[-1]
         print(
             f"epoch {trainer.current_epoch + 1}/{trainer.max_epochs}: loss {row['loss']:.4f}, "
             f"accuracy {row['accuracy']:.4f}, val_loss {row['val_loss']:.4f}, val_accuracy {row['val_accuracy']:.4f}, "
-            f"{row[f'{module.trains_on}_per_second']:.0f} {module.trains_on}/s",
+            f"{row[f'{method.trains_on}_per_second']:.0f} {method.trains_on}/s",
             flush=True,
         )

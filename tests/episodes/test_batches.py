@@ -9,7 +9,8 @@ from fsgc.data.catalog import dataset
 from fsgc.data.features import node_features
 from fsgc.data.splits import Part, make_split
 from fsgc.episodes.batches import Episodes, StoredBatches
-from fsgc.episodes.store import EpisodeSettings, EpisodeStore, draw_episodes
+from fsgc.episodes.settings import EpisodeSettings
+from fsgc.episodes.store import EpisodeStore, draw_episodes
 from fsgc.errors import SettingsError
 from tests.graphs import random_store
 
@@ -38,6 +39,7 @@ def test_supports_queries_and_labels(episodes: Episodes) -> None:
     batch = next(episodes.batches("val", batch_size=4))
     assert (batch.support.shape, batch.query.shape) == ((4, 2, 3), (4, 2, 2))
     assert batch.labels.tolist() == [[0, 0, 1, 1]] * 4
+    assert batch.support_labels.tolist() == [0, 0, 0, 1, 1, 1]
     y = torch.from_numpy(episodes.graphs.y)
     query_class = y[batch.query].reshape(4, -1)
     class_of_label = torch.gather(y[batch.support[:, :, 0]], 1, batch.labels)
@@ -68,7 +70,7 @@ def test_a_batch_size_of_zero_is_refused(episodes: Episodes) -> None:
 def test_epochs_of_another_size_take_the_stored_training_episodes_in_turn(episodes: Episodes, epoch: int) -> None:
     """8 episodes an epoch out of 2 stored epochs of 10: epoch 2 ends with the first four again."""
     stored = np.concatenate([episodes.store.train(0), episodes.store.train(1)])
-    batches = StoredBatches(episodes, "train", size=3, epoch=epoch, per_epoch=8)
+    batches = StoredBatches.in_turn(episodes, size=3, epoch=epoch, per_epoch=8)
     found = list(batches)
     assert [len(batch.graphs) for batch in found] == [3, 3, 2]
     assert len(batches) == 3
@@ -78,6 +80,12 @@ def test_epochs_of_another_size_take_the_stored_training_episodes_in_turn(episod
 
 @pytest.mark.parametrize(("part", "count"), [("train", 5), ("val", 2), ("test", 4)])
 def test_stored_batches_know_how_many_they_are(episodes: Episodes, part: Part, count: int) -> None:
-    batches = StoredBatches(episodes, part, size=2, epoch=1)
+    batches = StoredBatches.of(episodes, part, size=2, epoch=1)
     assert len(batches) == len(list(batches)) == count
-    assert torch.equal(next(iter(batches)).graphs, next(episodes.batches(part, 2, epoch=1)).graphs)
+
+
+@pytest.mark.parametrize(("first", "sizes"), [(3, [2, 1]), (9, [2, 2])])
+def test_the_first_of_a_part_are_at_most_all_of_it(episodes: Episodes, first: int, sizes: list[int]) -> None:
+    batches = StoredBatches.of(episodes, "val", size=2, first=first)
+    assert [len(batch.graphs) for batch in batches] == sizes
+    np.testing.assert_array_equal(torch.cat([batch.graphs for batch in batches]), episodes.store.val[:first])

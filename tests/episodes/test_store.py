@@ -10,7 +10,8 @@ import pytest
 from fsgc.data.catalog import Dataset, dataset
 from fsgc.data.graph_store import GraphStore
 from fsgc.data.splits import PARTS, Split, make_split
-from fsgc.episodes.store import EpisodeSettings, EpisodeStore, FewerQueriesWarning, draw_episodes
+from fsgc.episodes.settings import EpisodeSettings
+from fsgc.episodes.store import EpisodeStore, FewerQueriesWarning, draw_episodes
 from fsgc.errors import SettingsError, StoreError
 
 SETTINGS = EpisodeSettings(queries=3, train_epochs=2, train_per_epoch=700, val=30, test=40)

@@ -12,14 +12,16 @@ from torch import Tensor
 
 from fsgc.episodes.batches import EpisodeBatch, Episodes
 from fsgc.errors import FsgcError, StoreError
+from fsgc.evaluation.outcomes import Outcomes
 from fsgc.evaluation.predict import predict_scores
 from fsgc.evaluation.results import SCORES_KIND, evaluate
 from fsgc.methods.contract import Method, TaskShape
 from fsgc.methods.learned import LearnedMethod
 from fsgc.methods.prototypical.method import PrototypicalSettings
 from fsgc.training.checkpoint import TrainedModel
-from fsgc.training.fit import FitReport, make_method
-from fsgc.training.settings import Experiment, TrainSettings
+from fsgc.training.report import FitReport
+from fsgc.training.run import make_method
+from fsgc.training.settings import Training, TrainSettings
 from fsgc.zarr_io import read_arrays
 from tests.methods.conftest import make_episodes
 
@@ -33,7 +35,7 @@ def episodes(tmp_path_factory: pytest.TempPathFactory) -> Episodes:
 
 
 def _trained(episodes: Episodes, model: str) -> TrainedModel:
-    method = make_method(Experiment(model, SETTINGS, TrainSettings()), episodes, seed=0)
+    method = make_method(Training(model, SETTINGS, TrainSettings()), episodes, seed=0)
     assert isinstance(method, LearnedMethod)
     method.eval()
     return TrainedModel(
@@ -44,7 +46,8 @@ def _trained(episodes: Episodes, model: str) -> TrainedModel:
 @pytest.mark.parametrize("model", ["pn", "pn_tae_mu"])
 def test_what_is_written_is_what_was_predicted(tmp_path: Path, episodes: Episodes, model: str) -> None:
     trained = _trained(episodes, model)
-    result = evaluate(trained, episodes, tmp_path / "m.json", tmp_path / "e.parquet", tmp_path / "s.zarr")
+    files = [tmp_path / name for name in ("m.json", "e.parquet", "s.zarr", "o.bin")]
+    result = evaluate(trained, episodes, *files)
     assert json.loads((tmp_path / "m.json").read_text()) == result
     arrays, attributes = read_arrays(tmp_path / "s.zarr", SCORES_KIND, ("scores",))
     table = pl.read_parquet(tmp_path / "e.parquet")
@@ -57,6 +60,9 @@ def test_what_is_written_is_what_was_predicted(tmp_path: Path, episodes: Episode
         truth = np.repeat([0, 1], 4)
         assert table["accuracy"][episode] == (arrays["scores"][episode].argmax(1) == truth).mean()
     assert result["accuracy"] == pytest.approx(table["accuracy"].mean())
+    outcomes = Outcomes.load(tmp_path / "o.bin")
+    np.testing.assert_array_equal(outcomes.accuracy, table["accuracy"].to_numpy())
+    assert outcomes.test_episodes == result["test_episodes"]
     assert (result["episodes"], result["queries"], result["way"], result["shots"]) == (50, 4, 2, 3)
     assert attributes["model"] == model
 

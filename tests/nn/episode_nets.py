@@ -22,8 +22,7 @@ class Net(nn.Module):
         self.embedder = Embedder(num_features, settings)
 
     def forward(self, batch: GraphBatch, groups: Groups | None = None) -> Tensor:
-        result: Tensor = self.embedder(batch, None, groups)
-        return result
+        return self.embedder(batch, None, groups)
 
 
 def make_tensors(num_features: int = 5) -> GraphTensors:

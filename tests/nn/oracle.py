@@ -11,9 +11,6 @@ from torch import Tensor, nn
 from fsgc.data.graph_store import GraphStore
 from fsgc.nn.graph_tensors import GraphBatch, GraphTensors
 
-NEVER, SMALL, ALWAYS = 0, 6, 1000
-"""Values of `dense_up_to`: all graphs sparse, both paths in one batch, all dense."""
-
 
 def mixed_store(seed: int = 0) -> GraphStore:
     """One node, isolated nodes only, a path and isolated nodes, a star, random graphs of 2 to 90 nodes."""
@@ -34,14 +31,14 @@ def features(store: GraphStore, width: int, seed: int = 0) -> Tensor:
     return torch.randn(int(store.node_ptr[-1]), width, generator=torch.Generator().manual_seed(seed))
 
 
-def both(store: GraphStore, x: Tensor, dense_up_to: int, graphs: list[int] | None = None) -> tuple[GraphBatch, Tensor]:
+def both(store: GraphStore, x: Tensor, graphs: list[int] | None = None) -> tuple[GraphBatch, Tensor]:
     """Our batch and, built graph by graph in the plainest way, the `edge_index` that PyG takes."""
     chosen = list(range(len(store))) if graphs is None else graphs
     edge_index, offset = [], 0
     for graph in chosen:
         edge_index.append(store.edge_index[:, store.edge_ptr[graph] : store.edge_ptr[graph + 1]] + offset)
         offset += int(store.num_nodes[graph])
-    batch = GraphTensors(store, x, dense_up_to=dense_up_to).batch(chosen)
+    batch = GraphTensors(store, x).batch(chosen)
     return batch, torch.from_numpy(np.concatenate(edge_index, 1)).long()
 
 

@@ -10,9 +10,8 @@ from torch_geometric import nn as pyg
 
 from fsgc.nn.convs import GATConv, GCNConv, GINConv, make_conv
 from fsgc.nn.settings import EmbedderSettings
-from tests.nn.oracle import ALWAYS, NEVER, SMALL, assert_same, both, features, mixed_store
+from tests.nn.oracle import assert_same, both, features, mixed_store
 
-PATHS = pytest.mark.parametrize("dense_up_to", [NEVER, SMALL, ALWAYS])
 # Aggregation happens before the first matrix for narrow inputs and after it for wide ones.
 WIDTHS = pytest.mark.parametrize("in_width", [3, 16])
 WIDTH = 8
@@ -33,8 +32,7 @@ class _Mlp(nn.Module):
             if len(self.norms):
                 x = self.norms[index](x, self.graph_id)
             x = x.relu()
-        result: Tensor = self.linears[-1](x)
-        return result
+        return self.linears[-1](x)
 
 
 def _randomise(module: nn.Module) -> None:
@@ -51,7 +49,6 @@ def _copy(pairs: list[tuple[Any, Any]]) -> None:
             other.copy_(mine.view(other.shape))
 
 
-@PATHS
 @WIDTHS
 @pytest.mark.parametrize("mlp_layers", [1, 2, 3])
 @pytest.mark.parametrize("learnable_eps", [True, False])
@@ -60,10 +57,10 @@ def _copy(pairs: list[tuple[Any, Any]]) -> None:
     ("precision", "norm"), [("single", "none"), ("double", "none"), ("double", "graph")], indirect=["precision"]
 )
 @pytest.mark.usefixtures("precision")
-def test_gin_equals_pyg(dense_up_to: int, in_width: int, mlp_layers: int, learnable_eps: bool, norm: str) -> None:
+def test_gin_equals_pyg(in_width: int, mlp_layers: int, learnable_eps: bool, norm: str) -> None:
     store = mixed_store()
     x = features(store, in_width)
-    batch, edge_index = both(store, x, dense_up_to)
+    batch, edge_index = both(store, x)
     ours = GINConv(in_width, WIDTH, mlp_layers, norm, learnable_eps)
     _randomise(ours)
     mlp = _Mlp([in_width] + [WIDTH] * mlp_layers, batch.graph_id, norm)
@@ -82,12 +79,11 @@ def test_gin_equals_pyg(dense_up_to: int, in_width: int, mlp_layers: int, learna
 
 
 @pytest.mark.usefixtures("precision")
-@PATHS
 @WIDTHS
-def test_gcn_equals_pyg(dense_up_to: int, in_width: int) -> None:
+def test_gcn_equals_pyg(in_width: int) -> None:
     store = mixed_store()
     x = features(store, in_width)
-    batch, edge_index = both(store, x, dense_up_to)
+    batch, edge_index = both(store, x)
     ours, theirs = GCNConv(in_width, WIDTH), pyg.GCNConv(in_width, WIDTH)
     _randomise(ours)
     pairs = [(ours.weight, theirs.lin.weight), (ours.bias, theirs.bias)]
@@ -96,12 +92,11 @@ def test_gcn_equals_pyg(dense_up_to: int, in_width: int) -> None:
 
 
 @pytest.mark.usefixtures("precision")
-@PATHS
 @WIDTHS
-def test_gat_equals_pyg(dense_up_to: int, in_width: int) -> None:
+def test_gat_equals_pyg(in_width: int) -> None:
     store = mixed_store()
     x = features(store, in_width)
-    batch, edge_index = both(store, x, dense_up_to)
+    batch, edge_index = both(store, x)
     ours, theirs = GATConv(in_width, WIDTH), pyg.GATConv(in_width, WIDTH)
     _randomise(ours)
     pairs = [
@@ -117,7 +112,7 @@ def test_gat_equals_pyg(dense_up_to: int, in_width: int) -> None:
 def test_gat_with_large_scores_stays_finite() -> None:
     store = mixed_store()
     x = features(store, 3) * 1e4
-    batch, _ = both(store, x, NEVER)
+    batch, _ = both(store, x)
     assert torch.isfinite(GATConv(3, WIDTH)(x, batch)).all()
 
 

@@ -19,7 +19,7 @@ from fsgc.nn.film import Film
 from fsgc.nn.graph_tensors import GraphTensors
 from fsgc.nn.norms import Groups
 from fsgc.nn.settings import EmbedderSettings
-from tests.nn.oracle import ALWAYS, NEVER, SMALL, assert_close, both, features, mixed_store
+from tests.nn.oracle import assert_close, both, features, mixed_store
 
 SETTINGS = EmbedderSettings(width=8)
 VARIANTS = [
@@ -47,12 +47,11 @@ def _identity_film(embedder: Embedder, graphs: int) -> Film:
 
 
 @pytest.mark.usefixtures("double")
-@pytest.mark.parametrize("dense_up_to", [NEVER, SMALL, ALWAYS])
 @pytest.mark.parametrize("pooling", ["mean", "sum"])
-def test_equals_the_same_network_of_pyg_layers(dense_up_to: int, pooling: str) -> None:
+def test_equals_the_same_network_of_pyg_layers(pooling: str) -> None:
     store = mixed_store()
     x = features(store, 3)
-    batch, edge_index = both(store, x, dense_up_to)
+    batch, edge_index = both(store, x)
     ours = _embedder(replace(SETTINGS, pooling=pooling))
 
     # The network as METHODS words it, with FiLM, on PyG's layers that hold copies of the same weights.
@@ -89,7 +88,7 @@ def test_equals_the_same_network_of_pyg_layers(dense_up_to: int, pooling: str) -
 @EACH
 def test_graphs_are_independent_in_evaluation(settings: EmbedderSettings) -> None:
     store = mixed_store()
-    tensors = GraphTensors(store, features(store, 3), dense_up_to=SMALL)
+    tensors = GraphTensors(store, features(store, 3))
     embedder = _embedder(settings)
     embedder(tensors.batch(range(12)))  # sets running statistics
     embedder.eval()
@@ -114,8 +113,8 @@ def test_renumbering_nodes_renumbers_node_embeddings_only(settings: EmbedderSett
     source, target = store.edge_index + offset
     permuted = GraphStore.from_edges(store.num_nodes, new[source], new[target], store.y)
     embedder = _embedder(settings).eval()
-    before = GraphTensors(store, x, dense_up_to=SMALL).batch(range(12))
-    after = GraphTensors(permuted, x[old], dense_up_to=SMALL).batch(range(12))
+    before = GraphTensors(store, x).batch(range(12))
+    after = GraphTensors(permuted, x[old]).batch(range(12))
     torch.testing.assert_close(embedder.node_embeddings(after), embedder.node_embeddings(before)[old])
     torch.testing.assert_close(embedder(after), embedder(before))
 
@@ -162,7 +161,7 @@ def test_a_feature_table_gives_what_its_rows_give(width: int) -> None:
 
 def test_same_seed_same_bits() -> None:
     store = mixed_store()
-    batch = GraphTensors(store, features(store, 3), dense_up_to=SMALL).batch(range(12))
+    batch = GraphTensors(store, features(store, 3)).batch(range(12))
 
     def gradients() -> list[Tensor]:
         embedder = _embedder(replace(SETTINGS, dropout=0.3))
@@ -185,14 +184,13 @@ def test_dropout_is_active_in_training_only() -> None:
 
 def test_several_sets_of_weights_side_by_side() -> None:
     store = mixed_store()
-    batch = GraphTensors(store, features(store, 3), dense_up_to=SMALL).batch(range(12))
+    batch = GraphTensors(store, features(store, 3)).batch(range(12))
     models = [_embedder(SETTINGS, seed=seed) for seed in range(3)]
     names = [name for name, _ in models[0].named_parameters()]
     stacked = {name: torch.stack([model.get_parameter(name).detach() for model in models]) for name in names}
 
     def loss(parameters: dict[str, Tensor]) -> Tensor:
-        result: Tensor = functional_call(models[0], parameters, (batch,))
-        return result.square().mean()
+        return functional_call(models[0], parameters, (batch,)).square().mean()
 
     gradients = vmap(grad(loss))(stacked)
     for index, model in enumerate(models):

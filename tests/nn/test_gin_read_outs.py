@@ -10,7 +10,7 @@ from torch_geometric.nn import GINConv, global_add_pool, global_mean_pool
 
 from fsgc.nn.gin_read_outs import GINReadOuts
 from fsgc.nn.graph_tensors import GraphTensors
-from tests.nn.oracle import NEVER, both, features, mixed_store
+from tests.nn.oracle import both, features, mixed_store
 
 
 @pytest.mark.usefixtures("double")
@@ -19,7 +19,7 @@ from tests.nn.oracle import NEVER, both, features, mixed_store
 def test_read_outs_are_those_of_plain_pyg(pooling: str, pool: Any, eps: bool) -> None:
     store = mixed_store()
     x = features(store, 5)
-    batch, edge_index = both(store, x, NEVER)
+    batch, edge_index = both(store, x)
     network = GINReadOuts(5, 8, 3, pooling=pooling, learnable_eps=eps)
     h, read_outs = x, []
     layers: Any = zip(network.convs, network.norms, strict=True)

@@ -7,14 +7,13 @@ from torch_geometric.data import Batch, Data
 
 from fsgc.errors import SettingsError
 from fsgc.nn.graph_tensors import GraphTensors
-from tests.nn.oracle import ALWAYS, NEVER, SMALL, features, mixed_store
+from tests.nn.oracle import features, mixed_store
 
 CHOSEN = [3, 0, 11, 3, 1, 7]
 
 
-@pytest.mark.parametrize("dense_up_to", [NEVER, SMALL, ALWAYS])
 @pytest.mark.parametrize("width", [3, 100])
-def test_batch_equals_pyg(dense_up_to: int, width: int) -> None:
+def test_batch_equals_pyg(width: int) -> None:
     store = mixed_store()
     x = features(store, width)
     graphs = [
@@ -25,7 +24,7 @@ def test_batch_equals_pyg(dense_up_to: int, width: int) -> None:
         for g in CHOSEN
     ]
     expected = Batch.from_data_list(graphs)
-    batch = GraphTensors(store, x, dense_up_to=dense_up_to).batch(CHOSEN)
+    batch = GraphTensors(store, x).batch(CHOSEN)
     assert batch.num_graphs == len(CHOSEN)
     assert torch.equal(batch.x, expected.x)
     assert torch.equal(batch.graph_id, expected.batch)

@@ -14,11 +14,11 @@ from typing import Any
 
 import pytest
 import yaml
+from fsgc.tables.imports import PACKAGES, needed
 
 from fsgc.data.splits import make_split
-from fsgc.episodes.store import EpisodeSettings
+from fsgc.episodes.settings import EpisodeSettings
 from fsgc.methods.registry import METHODS
-from fsgc.tables.imports import PACKAGES, needed
 from tests.pipeline.project import ROOT, SMALL, copy_project
 
 PIPELINE: dict[str, Any] = yaml.safe_load((ROOT / "dvc.yaml").read_text())["stages"]

@@ -7,15 +7,17 @@ from pathlib import Path
 from fsgc.data.catalog import dataset
 from fsgc.data.splits import make_split
 from fsgc.episodes.batches import Episodes
-from fsgc.episodes.store import EpisodeSettings, draw_episodes
+from fsgc.episodes.settings import EpisodeSettings
+from fsgc.episodes.store import draw_episodes
 from fsgc.evaluation.results import evaluate
 from fsgc.methods.contract import TaskShape
 from fsgc.methods.learned import LearnedMethod
 from fsgc.methods.prototypical.method import PrototypicalSettings
 from fsgc.tables.grid import CellKey
 from fsgc.training.checkpoint import TrainedModel
-from fsgc.training.fit import FitReport, make_method
-from fsgc.training.settings import Experiment, TrainSettings
+from fsgc.training.report import FitReport
+from fsgc.training.run import make_method
+from fsgc.training.settings import Training, TrainSettings
 from fsgc.workspace import Workspace
 from tests.graphs import random_store
 
@@ -37,7 +39,7 @@ def store_enzymes(workspace: Workspace) -> Episodes:
 def write_real_cell(root: Path, episodes: Episodes, model: str) -> Path:
     """Evaluate an untrained model into a cell."""
     path = root / CellKey("enzymes", 3, model, 0).name
-    method = make_method(Experiment(model, SETTINGS, TrainSettings()), episodes, seed=0)
+    method = make_method(Training(model, SETTINGS, TrainSettings()), episodes, seed=0)
     assert isinstance(method, LearnedMethod)
     method.eval()
     trained = TrainedModel(

@@ -5,12 +5,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from scipy import stats
 
 from fsgc.report.cells import find_cells
-from fsgc.report.comparison import Column, Comparisons, PairingError, holm, wilcoxon_p
+from fsgc.report.comparison import Column, Comparisons, PairingError
 from fsgc.report.scores import Results
 from fsgc.report.statistics import Floats
 from fsgc.tables.grid import CellKey
@@ -82,29 +80,3 @@ def test_results_of_another_dataset_are_refused(tmp_path: Path) -> None:
     write_cell(tmp_path, CellKey("reddit", 5, "wl", 0), accuracies(1, 0.6))
     with pytest.raises(PairingError, match="dataset 'enzymes' and 'reddit'"):
         Column(list(Results(find_cells(tmp_path)).scores.values()))
-
-
-@given(st.lists(st.integers(-5, 5), min_size=11, max_size=60).filter(any))
-def test_wilcoxon_is_scipys_whatever_the_ties(values: list[int]) -> None:
-    differences = np.array(values) / 10
-    nonzero = differences[differences != 0]
-    oracle = stats.wilcoxon(nonzero, correction=False, method="approx").pvalue
-    assert wilcoxon_p(differences) == pytest.approx(oracle, rel=1e-9, abs=1e-12)
-
-
-def test_holm_by_hand() -> None:
-    # Holm 1979: sorted .01 .02 .03 .04 times 4 3 2 1, then never falling.
-    assert holm([0.01, 0.04, 0.03, 0.02]) == pytest.approx([0.04, 0.06, 0.06, 0.06])
-    assert holm([0.5, 0.9]) == pytest.approx([1.0, 1.0])
-    assert len(holm([])) == 0
-
-
-@given(st.lists(st.floats(0, 1), min_size=1, max_size=12), st.floats(0.01, 0.2))
-def test_holm_rejects_what_stepping_down_rejects(p_values: list[float], level: float) -> None:
-    """The definition: go up the sorted p-values while the i-th is at most level / (m − i), then stop."""
-    rejected: set[int] = set()
-    for step, place in enumerate(sorted(range(len(p_values)), key=lambda i: p_values[i])):
-        if p_values[place] * (len(p_values) - step) > level:
-            break
-        rejected.add(place)
-    assert {i for i, p in enumerate(holm(p_values)) if p <= level} == rejected

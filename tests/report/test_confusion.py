@@ -7,7 +7,8 @@ from sklearn.metrics import confusion_matrix
 
 from fsgc.data.catalog import dataset
 from fsgc.data.splits import make_split
-from fsgc.episodes.store import EpisodeSettings, EpisodeStore, draw_episodes
+from fsgc.episodes.settings import EpisodeSettings
+from fsgc.episodes.store import EpisodeStore, draw_episodes
 from fsgc.report.cells import Cell, State
 from fsgc.report.confusion import confusion, count_classes
 from fsgc.tables.grid import CellKey

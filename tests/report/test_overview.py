@@ -7,7 +7,7 @@ import pytest
 
 from fsgc.api import load_episodes
 from fsgc.data.catalog import load_catalog
-from fsgc.episodes.store import EpisodeSettings
+from fsgc.episodes.settings import EpisodeSettings
 from fsgc.report.cells import find_cells
 from fsgc.report.overview import dataset_table, efficiency_table
 from fsgc.report.paper import load_paper

@@ -10,7 +10,7 @@ from fsgc.errors import SettingsError
 from fsgc.methods.prototypical.method import PrototypicalSettings
 from fsgc.methods.registry import METHODS
 from fsgc.settings import load_params
-from fsgc.training.settings import Experiment, TrainSettings
+from fsgc.training.settings import TrainSettings
 
 PARAMS = load_params(Path(__file__).parents[2] / "params.yaml")
 

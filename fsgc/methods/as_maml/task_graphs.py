@@ -96,7 +96,7 @@ class TaskGraphs:
         node = starts.repeat_interleave(shape.size).index_put((shape.rows,), torch.arange(len(shape.rows)).to(starts))
         degree = torch.zeros_like(node).index_put((shape.rows,), batch.adjacency.degree)
         source = shape.rows.index_select(0, batch.adjacency.source)
-        adjacency = _adjacency(source, degree)
+        adjacency = Adjacency.from_degree(source, degree)
         features = batch.features.rows().index_select(0, node)
         means = neighbour_mean(features, adjacency)
         shapes = [shape]
@@ -139,7 +139,7 @@ def keep_best(
     inside = (source >= 0) & (target >= 0)
     degree = torch.bincount(target[inside], minlength=len(node))
     kept = x.flatten(0, 1).index_select(0, node) * gate.index_select(0, node).unsqueeze(1)
-    return kept.view(len(x), after.size, -1), _adjacency(source[inside], degree)
+    return kept.view(len(x), after.size, -1), Adjacency.from_degree(source[inside], degree)
 
 
 def _choose(gate: Tensor, before: LevelShape, after: LevelShape) -> tuple[Tensor, Tensor]:
@@ -153,8 +153,3 @@ def _choose(gate: Tensor, before: LevelShape, after: LevelShape) -> tuple[Tensor
     kept = chosen.nonzero().flatten()
     node = after.filler.index_put((after.rows,), kept)
     return node, torch.full_like(rank, -1).index_put((kept,), after.rows)
-
-
-def _adjacency(source: Tensor, degree: Tensor) -> Adjacency:
-    pointer = F.pad(degree.cumsum(0), (1, 0))
-    return Adjacency(source, pointer, source, pointer, None)

@@ -5,27 +5,27 @@ Wang, Dong, Huang, Chen, Li: FAITH: Few-Shot Graph Classification with Hierarchi
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
 import torch
 import torch.nn.functional as F
+from pydantic import Field
 from torch import Tensor, nn
 
 from fsgc.episodes.batches import EpisodeBatch, Episodes
-from fsgc.errors import SettingsError
 from fsgc.methods.contract import TaskShape
 from fsgc.methods.faith.hierarchy import Layout, TaskHierarchy, task_scores
 from fsgc.methods.faith.tasks import BasePools, TaskNoise, TrainingNoise, noise_of_supports
-from fsgc.methods.learned import Batches, BatchPlan, LearnedMethod, Loss, accuracy
+from fsgc.methods.learned import LearnedMethod, Loss, accuracy
 from fsgc.nn.gin_read_outs import GINReadOuts
-from fsgc.nn.settings import check_choice, check_count, check_fraction
+from fsgc.settings import Count, Layers, NonNegative, Positive, Share, Width, settings
+from fsgc.training.plan import Batches, BatchPlan
 
 EPISODES_AT_ONCE = 32
 """Episodes whose sample graphs are worked out together in test: a graph of 600 samples has 360,000 similarities."""
 
 
-@dataclass(frozen=True)
+@settings
 class FaithSettings:
     """Hyperparameters; the values are those of the released code.
 
@@ -41,7 +41,7 @@ class FaithSettings:
         class_means: what the base classifier is given of a class in training: the mean of its `supports`, as in test,
             or of `all` its graphs (the released code).
         class_edges: the edges of weight 1: between the `supports` of a class, or `released`, the blocks of the released
-            code, which miss the classes and tell labels of queries.
+            code, which miss the classes and tell labels of queries; the inductive row always has the former.
         memory: steps that the losses of classes are remembered for; they decide which classes training draws.
         first_loss: what the memory holds at first.
         largest_loss: a loss counts as no more.
@@ -50,35 +50,22 @@ class FaithSettings:
         lr_period: see there.
     """
 
-    support_tasks: int = 10
-    gin_width: int = 128
-    convs: int = 4
-    gin_mlp_layers: int = 2
-    width: int = 300
-    threshold: float = 0.8
-    dropout: float = 0.5
-    classifier_weight: float = 0.001
-    class_means: str = "supports"
-    class_edges: str = "supports"
-    memory: int = 100
-    first_loss: float = 10.0
-    largest_loss: float = 20.0
-    lr: float = 1e-3
-    lr_factor: float = 0.2
-    lr_period: int = 500
-
-    def __post_init__(self) -> None:
-        for name in ("support_tasks", "gin_width", "convs", "gin_mlp_layers", "width", "memory", "lr_period"):
-            check_count(name, getattr(self, name))
-        for name in ("threshold", "dropout"):
-            check_fraction(name, getattr(self, name))
-        for name in ("lr", "lr_factor", "first_loss", "largest_loss"):
-            if not getattr(self, name) > 0:
-                raise SettingsError(f"{name}: must be positive, got {getattr(self, name)}")
-        if not self.classifier_weight >= 0:
-            raise SettingsError(f"classifier_weight: must be at least 0, got {self.classifier_weight}")
-        check_choice("class_means", self.class_means, ("supports", "all"))
-        check_choice("class_edges", self.class_edges, ("supports", "released"))
+    support_tasks: Annotated[int, Field(ge=1, le=1000)] = 10
+    gin_width: Width = 128
+    convs: Layers = 4
+    gin_mlp_layers: Layers = 2
+    width: Width = 300
+    threshold: Share = 0.8
+    dropout: Share = 0.5
+    classifier_weight: NonNegative = 0.001
+    class_means: Literal["supports", "all"] = "supports"
+    class_edges: Literal["supports", "released"] = "supports"
+    memory: Annotated[int, Field(ge=1, le=100_000)] = 100
+    first_loss: Positive = 10.0
+    largest_loss: Positive = 20.0
+    lr: Positive = 1e-3
+    lr_factor: Positive = 0.2
+    lr_period: Count = 500
 
 
 class Faith(LearnedMethod):
@@ -106,10 +93,6 @@ class Faith(LearnedMethod):
 
     def __init__(self, shape: TaskShape, settings: FaithSettings, inductive: bool = False) -> None:
         super().__init__()
-        if inductive and settings.class_edges == "released":
-            raise SettingsError(
-                "class_edges: 'released' edges tie queries together, which an inductive method must not"
-            )
         self.settings = settings
         self.way = shape.way
         self.transductive = not inductive
@@ -221,8 +204,8 @@ class Faith(LearnedMethod):
         return self.gin.of_graphs(self.graphs, distinct), place
 
     def _edges(self, layout: Layout) -> Tensor:
-        make = layout.class_edges if self.settings.class_edges == "supports" else layout.released_edges
-        return make(self.device)
+        as_released = self.settings.class_edges == "released" and self.transductive
+        return (layout.released_edges if as_released else layout.class_edges)(self.device)
 
     def _scores(self, z: Tensor, place: Tensor, layout: Layout, every_task: bool) -> Tensor:
         """Scores of the queries of every task, `[B, T, N·Q, N]`, or of the episode alone, `[B, 1, N·Q, N]`."""

@@ -6,14 +6,15 @@ import numpy as np
 from scipy.cluster.hierarchy import cut_tree, linkage
 from scipy.spatial.distance import squareform
 
+from fsgc.arrays import Floats, Ints
 from fsgc.data.graph_store import GraphStore
-from fsgc.data.laplacian import Float, Int, Spectra, laplacian_spectra
+from fsgc.data.laplacian import Spectra, laplacian_spectra
 from fsgc.data.splits import Split
 from fsgc.methods.gsm.superclasses import SuperClasses, base_graphs
 from fsgc.methods.gsm.transport import transport_costs
 
 
-def class_prototypes(spectra: Spectra, class_of_graph: Int, order: int = 2) -> Int:
+def class_prototypes(spectra: Spectra, class_of_graph: Ints, order: int = 2) -> Ints:
     """Of each class, ascending, the graph whose spectrum costs least to move to all others of the class, `[C]`."""
     chosen = []
     for one in np.unique(class_of_graph):
@@ -22,13 +23,12 @@ def class_prototypes(spectra: Spectra, class_of_graph: Int, order: int = 2) -> I
     return np.array(chosen, dtype=np.int64)
 
 
-def complete_linkage(costs: Float) -> Int:
+def complete_linkage(costs: Floats) -> Ints:
     """Clusters by complete linkage for every number of them: column `n - 1` of `[C, C]` is for `n` clusters."""
     if len(costs) == 1:
         return np.zeros((1, 1), dtype=np.int64)
     tree = linkage(squareform(costs, checks=False), method="complete")
-    columns: Int = cut_tree(tree)[:, ::-1].astype(np.int64)  # it begins with as many clusters as classes
-    return columns
+    return cut_tree(tree)[:, ::-1].astype(np.int64)  # it begins with as many clusters as classes
 
 
 def find_superclasses(graphs: GraphStore, split: Split, order: int = 2) -> SuperClasses:

@@ -6,8 +6,8 @@ each. The supports' loss depends on the graphs within two links of them and on n
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -50,12 +50,31 @@ class Masks:
         return Masks(self.first.to(device), self.second.to(device), self.head.to(device))
 
 
+class TunedWeights(NamedTuple):
+    """What is fine-tuned, for `B` episodes.
+
+    Attributes:
+        first: of the first attention layer.
+        second: of the second.
+        head: of the head.
+    """
+
+    first: AttentionWeights
+    second: AttentionWeights
+    head: HeadWeights
+
+    def tensors(self) -> list[Tensor]:
+        """All of them, for Adam."""
+        return [*self.first, *self.second, *self.head]
+
+
 @dataclass(frozen=True, eq=False)
 class Tuner:
     """How the layers of an episode are fine-tuned, and applied.
 
     Attributes:
-        layers: the two attention layers to start from.
+        first: the first attention layer to start from.
+        second: the second.
         head: the head to start from.
         steps: of Adam.
         lr: its learning rate.
@@ -63,7 +82,8 @@ class Tuner:
         masks: dropout.
     """
 
-    layers: Sequence[SuperAttention]
+    first: SuperAttention
+    second: SuperAttention
     head: HeadWeights
     steps: int
     lr: float
@@ -80,38 +100,39 @@ class Tuner:
             labels: int64 `[S]`, the classes of the supports.
         """
         weights = self._tuned(x, links, labels)
-        return apply_heads(HeadWeights(*weights[6:]), self._attend(weights, x, links))
+        return apply_heads(weights.head, self._attend(weights, x, links))
 
     @torch.no_grad()
     def embeddings(self, x: Tensor, links: Tensor, labels: Tensor) -> Tensor:
         """Fine-tune on the supports, then what the head is given of all graphs: `[B, M, d]`."""
         return self._attend(self._tuned(x, links, labels), x, links)
 
-    def _tuned(self, x: Tensor, links: Tensor, labels: Tensor) -> list[Tensor]:
+    def _tuned(self, x: Tensor, links: Tensor, labels: Tensor) -> TunedWeights:
         weights = self._start(len(x))
         if self.steps:
             self._tune(weights, x, links, labels)
         return weights
 
-    def _start(self, episodes: int) -> list[Tensor]:
-        stacked = [w for layer in self.layers for w in layer.stacked(episodes)]
-        stacked += self.head.stacked(episodes)
-        return [w.detach().clone(memory_format=torch.contiguous_format) for w in stacked]
+    def _start(self, episodes: int) -> TunedWeights:
+        return TunedWeights(
+            AttentionWeights(*map(_own_copy, self.first.stacked(episodes))),
+            AttentionWeights(*map(_own_copy, self.second.stacked(episodes))),
+            HeadWeights(*map(_own_copy, self.head.stacked(episodes))),
+        )
 
-    def _tune(self, weights: list[Tensor], x: Tensor, links: Tensor, labels: Tensor) -> None:
+    def _tune(self, weights: TunedWeights, x: Tensor, links: Tensor, labels: Tensor) -> None:
         """Adam on the mean cross-entropy of each episode's supports; changes `weights`."""
         episodes, supports = len(x), len(labels)
         field = receptive_field(links, supports)
         near = x.gather(1, field.order.unsqueeze(2).expand(-1, -1, x.shape[2]))
         biases = link_bias(field.first), link_bias(field.second)
-        target = F.one_hot(labels.expand(episodes, supports), len(weights[-1][0])).to(x.dtype).mT
-        first, second = (
-            AttentionPass(AttentionWeights(*weights[3 * index : 3 * index + 3]), bias, layer.slope, self.normalise)
-            for index, (layer, bias) in enumerate(zip(self.layers, biases, strict=True))
-        )
-        head = HeadWeights(*weights[6:])
-        averages, squares = ([torch.zeros_like(weight) for weight in weights] for _ in range(2))
-        taken = [torch.zeros((), device=x.device) for _ in weights]
+        head = weights.head
+        target = F.one_hot(labels.expand(episodes, supports), head.out_bias.shape[1]).to(x.dtype).mT
+        first = AttentionPass(weights.first, biases[0], self.first.slope, self.normalise)
+        second = AttentionPass(weights.second, biases[1], self.second.slope, self.normalise)
+        tensors = weights.tensors()
+        averages, squares = ([torch.zeros_like(tensor) for tensor in tensors] for _ in range(2))
+        taken = [torch.zeros((), device=x.device) for _ in tensors]
         for step in range(self.steps):
             keep = self._keep(step, biases)
             h = second.forward(first.forward(near, keep[0]), keep[1])
@@ -119,7 +140,8 @@ class Tuner:
             at_second = second.backward(torch.bmm(at_hidden, head.hidden_weight), of_input=True)
             assert at_second is not None
             first.backward(at_second, of_input=False)
-            adam_step(weights, [*first.grads, *second.grads, *head_grads], averages, squares, taken, self.lr)
+            grads = TunedWeights(first.grads, second.grads, head_grads)
+            adam_step(tensors, grads.tensors(), averages, squares, taken, self.lr)
 
     def _keep(self, step: int, biases: tuple[Tensor, Tensor]) -> tuple[Tensor | None, ...]:
         """The dropout masks of a step."""
@@ -132,10 +154,15 @@ class Tuner:
             self.masks.head[step],
         )
 
-    def _attend(self, weights: list[Tensor], x: Tensor, links: Tensor) -> Tensor:
+    def _attend(self, weights: TunedWeights, x: Tensor, links: Tensor) -> Tensor:
         """The two attention layers without dropout: `[B, M, in]` to `[B, M, d]`."""
         bias = link_bias(links)
-        for index, layer in enumerate(self.layers):
-            x = attend(AttentionWeights(*weights[3 * index : 3 * index + 3]), x, bias, layer.slope)
+        for layer, own in ((self.first, weights.first), (self.second, weights.second)):
+            x = attend(own, x, bias, layer.slope)
             x = F.normalize(x, dim=2) if self.normalise else x
         return x
+
+
+def _own_copy(weight: Tensor) -> Tensor:
+    """The weight with memory of its own, to be changed in place."""
+    return weight.detach().clone(memory_format=torch.contiguous_format)

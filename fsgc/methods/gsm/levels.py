@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from fsgc.nn.gin_read_outs import GINReadOuts
 from fsgc.nn.graph_tensors import GraphBatch, GraphTensors
+from fsgc.nn.settings import Norm
 
 
 class Levels(NamedTuple):
@@ -37,7 +38,7 @@ class GINLevels(nn.Module):
     """
 
     def __init__(
-        self, num_features: int, width: int, convs: int, mlp_layers: int, norm: str, pooling: str, classes: int
+        self, num_features: int, width: int, convs: int, mlp_layers: int, norm: Norm, pooling: str, classes: int
     ) -> None:
         super().__init__()
         self.width = width

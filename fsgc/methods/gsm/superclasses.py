@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from fsgc.arrays import Floats, Ints
 from fsgc.data.graph_store import GraphStore
 from fsgc.data.splits import Split
 from fsgc.errors import SettingsError, StoreError
-from fsgc.zarr_io import open_group, read_arrays, write_arrays
+from fsgc.zarr_io import read_arrays, write_arrays
 
 KIND = "fsgc.superclasses"
 VERSION = 1
@@ -32,13 +32,13 @@ class SuperClasses:
         attributes: dataset, seed, fingerprint of the training graphs of the base classes, order of the transport cost.
     """
 
-    classes: npt.NDArray[np.int64]
-    prototypes: npt.NDArray[np.int64]
-    costs: npt.NDArray[np.float64]
-    members: npt.NDArray[np.int64]
+    classes: Ints
+    prototypes: Ints
+    costs: Floats
+    members: Ints
     attributes: Mapping[str, Any] = field(default_factory=dict)
 
-    def of_classes(self, count: int) -> npt.NDArray[np.int64]:
+    def of_classes(self, count: int) -> Ints:
         """The super-class, 0 to `count` - 1, of each base class, `[C]`."""
         if not 1 <= count <= len(self.classes):
             raise SettingsError(
@@ -49,16 +49,12 @@ class SuperClasses:
 
     def save(self, path: Path) -> None:
         """Write the store, whole or not at all."""
-        attributes = {**self.attributes, "kind": KIND, "version": VERSION, "empty": False}
+        attributes = {**self.attributes, "kind": KIND, "version": VERSION}
         write_arrays(path, {name: getattr(self, name) for name in _ARRAYS}, attributes)
 
     @classmethod
     def open(cls, path: Path) -> SuperClasses:
-        """Read a store; one left empty for a model that needs no super-classes is an error."""
-        if open_group(path, KIND).attrs.get("empty"):
-            raise StoreError(
-                f"{path} is empty: it was made for a model without super-classes; run 'dvc repro' with model=gsm"
-            )
+        """Read a store."""
         arrays, attributes = read_arrays(path, KIND, _ARRAYS)
         return cls(**arrays, attributes=attributes)
 
@@ -72,12 +68,7 @@ class SuperClasses:
             raise StoreError(f"{path} was made from other graphs than those stored now; delete it to make it again")
 
 
-def base_graphs(graphs: GraphStore, split: Split) -> npt.NDArray[np.int64]:
+def base_graphs(graphs: GraphStore, split: Split) -> Ints:
     """The graphs that super-classes are found on: those of base classes that training may use, ordered by class."""
     pools = split.pools(graphs.y, "train")
     return np.concatenate([pools[c] for c in sorted(pools)])
-
-
-def save_empty(path: Path) -> None:
-    """Write the store of a model that needs no super-classes."""
-    write_arrays(path, {}, {"kind": KIND, "version": VERSION, "empty": True})

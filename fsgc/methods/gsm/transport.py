@@ -10,7 +10,8 @@ from __future__ import annotations
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from fsgc.data.laplacian import Float, Int, Spectra
+from fsgc.arrays import Floats, Ints
+from fsgc.data.laplacian import Spectra
 from fsgc.errors import SettingsError
 
 ORDERS = (1, 2)
@@ -18,7 +19,7 @@ _ENTRIES = 2**22
 """Quantiles held at a time: 32 MB."""
 
 
-def transport_costs(spectra: Spectra, order: int = 2) -> Float:
+def transport_costs(spectra: Spectra, order: int = 2) -> Floats:
     """The cost of transport between all pairs of spectra, `[G, G]`.
 
     Args:
@@ -41,7 +42,7 @@ def transport_costs(spectra: Spectra, order: int = 2) -> Float:
     return np.maximum(costs, 0)
 
 
-def _cells(sizes: Int) -> tuple[Float, Float]:
+def _cells(sizes: Ints) -> tuple[Floats, Floats]:
     """Middles and widths of the cells between all `i/n` for the sizes `n`.
 
     Division rounds correctly, so equal fractions are equal numbers and `np.unique` joins them.
@@ -52,15 +53,13 @@ def _cells(sizes: Int) -> tuple[Float, Float]:
     return (edges[1:] + edges[:-1]) / 2, np.diff(edges)
 
 
-def _squared(quantiles: Float, widths: Float) -> Float:
+def _squared(quantiles: Floats, widths: Floats) -> Floats:
     """`Σ w (x - y)²` of all pairs of rows, as a matrix product."""
     weighted = quantiles * widths
     norms = np.einsum("gt,gt->g", weighted, quantiles)
-    costs: Float = norms[:, None] + norms[None, :] - 2 * (weighted @ quantiles.T)
-    return costs
+    return norms[:, None] + norms[None, :] - 2 * (weighted @ quantiles.T)
 
 
-def _absolute(quantiles: Float, widths: Float) -> Float:
+def _absolute(quantiles: Floats, widths: Floats) -> Floats:
     """`Σ w |x - y|` of all pairs of rows."""
-    result: Float = cdist(quantiles, quantiles, "cityblock", w=widths)
-    return result
+    return cdist(quantiles, quantiles, "cityblock", w=widths)

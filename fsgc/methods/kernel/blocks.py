@@ -9,8 +9,8 @@ import numpy as np
 from joblib import Parallel, delayed
 from tqdm import tqdm
 
+from fsgc.arrays import Ints
 from fsgc.data.graph_store import GraphStore
-from fsgc.methods.kernel.histograms import Ints
 
 Part = TypeVar("Part")
 Result = TypeVar("Result")

@@ -10,9 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
+from fsgc.arrays import Floats, Ints
+
 _MOST_STEPS = 100
 _PATIENCE = 15
 _SHORT_OF_THE_WALL = 0.995
@@ -33,10 +33,10 @@ class _State:
     def copy(self) -> _State:
         return _State(self.alpha.copy(), self.low.copy(), self.high.copy(), self.bias.copy())
 
-    def take(self, rows: npt.NDArray[np.int64]) -> _State:
+    def take(self, rows: Ints) -> _State:
         return _State(self.alpha[rows], self.low[rows], self.high[rows], self.bias[rows])
 
-    def put(self, rows: npt.NDArray[np.int64], other: _State) -> None:
+    def put(self, rows: Ints, other: _State) -> None:
         for name in ("alpha", "low", "high", "bias"):
             getattr(self, name)[rows] = getattr(other, name)
 
@@ -90,7 +90,7 @@ def _bias(outputs: Floats, y: Floats) -> Floats:
     loss = np.maximum(0, 1 - y[:, None] * (outputs[:, None] + candidates[..., None])).sum(axis=2)
     least = loss <= loss.min(axis=1, keepdims=True) + _SAME_LOSS
     low = np.where(least, candidates, np.inf).min(axis=1)
-    return np.asarray((low + np.where(least, candidates, -np.inf).max(axis=1)) / 2)
+    return (low + np.where(least, candidates, -np.inf).max(axis=1)) / 2
 
 
 def _gap(state: _State, quadratic: Floats, y: Floats, bound: Floats) -> tuple[Floats, Floats]:
@@ -145,7 +145,7 @@ def _matrix(quadratic: Floats, y: Floats, diagonal: Floats) -> Floats:
 
 
 def _times(matrix: Floats, vector: Floats) -> Floats:
-    return np.asarray((matrix @ vector[..., None])[..., 0])
+    return (matrix @ vector[..., None])[..., 0]
 
 
 def _length(state: _State, move: _State, room: Floats) -> Floats:
@@ -153,4 +153,4 @@ def _length(state: _State, move: _State, room: Floats) -> Floats:
     now = np.concatenate([state.alpha, room, state.low, state.high], axis=1)
     change = np.concatenate([move.alpha, -move.alpha, move.low, move.high], axis=1)
     limit = np.where(change < 0, -now / np.where(change < 0, change, -1.0), np.inf).min(axis=1)
-    return np.asarray(np.minimum(1.0, _SHORT_OF_THE_WALL * limit))
+    return np.minimum(1.0, _SHORT_OF_THE_WALL * limit)

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
 
-Ints = npt.NDArray[np.int64]
+from fsgc.arrays import Ints
 
 
 def histogram_matrix(graph: Ints, feature: Ints, count: npt.NDArray[Any], num_graphs: int) -> csr_array:

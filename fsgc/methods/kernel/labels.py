@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from fsgc.arrays import Ints
 from fsgc.data.graph_store import GraphStore
 from fsgc.errors import SettingsError
-from fsgc.methods.kernel.histograms import Ints
 
 
 def node_labels(graphs: GraphStore, name: str) -> Ints:
@@ -14,8 +14,10 @@ def node_labels(graphs: GraphStore, name: str) -> Ints:
 
     Args:
         graphs: the graphs.
-        name: `degree`, `label` or `attributes`, see `KernelSettings.node_labels`.
+        name: `auto`, `degree`, `label` or `attributes`, see `KernelSettings.node_labels`.
     """
+    if name == "auto":
+        name = "label" if len(np.unique(graphs.node_label)) > 1 else "degree"
     if name == "degree":
         return graphs.degree
     if name == "label":

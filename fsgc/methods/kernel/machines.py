@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC
 
+from fsgc.arrays import Floats, Ints
 from fsgc.methods.kernel.blocks import spread
-from fsgc.methods.kernel.dual import Floats, solve_dual
+from fsgc.methods.kernel.dual import solve_dual
 
 _AT_ONCE = 50  # episodes of a block
 _PARALLEL = 500  # with fewer episodes, one core is done before a second one has started
@@ -75,9 +75,7 @@ def _block_values(kernels: EpisodeKernels, c: float, max_iter: int) -> tuple[Flo
     return result, len(episode)
 
 
-def _optimal_values(
-    kernels: EpisodeKernels, episode: npt.NDArray[np.int64], pair: npt.NDArray[np.int64], c: float
-) -> Floats:
+def _optimal_values(kernels: EpisodeKernels, episode: Ints, pair: Ints, c: float) -> Floats:
     """The decision values of given pairs of classes at the optimum, `[P, N·Q]`."""
     shots = kernels.support.shape[1] // kernels.way
     classes = np.stack(np.triu_indices(kernels.way, 1), axis=1)[pair]  # [P, 2]
@@ -86,4 +84,4 @@ def _optimal_values(
     y = np.repeat([1.0, -1.0], shots) * np.ones((len(pair), 1))
     weights, bias = solve_dual(gram, y, c)
     query = np.take_along_axis(kernels.query[episode], member[:, None, :], axis=2)  # [P, N·Q, 2K]
-    return np.asarray((query @ weights[..., None])[..., 0] + bias[:, None])
+    return (query @ weights[..., None])[..., 0] + bias[:, None]

@@ -10,8 +10,6 @@ entries do not depend on the other graphs, so slices of it are what a refit comp
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -19,19 +17,20 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from fsgc.arrays import Floats
 from fsgc.data.graph_store import GraphStore
 from fsgc.episodes.batches import EpisodeBatch, Episodes
-from fsgc.errors import SettingsError, StoreError
-from fsgc.methods.contract import Method, TaskShape
-from fsgc.methods.kernel.dual import Floats
-from fsgc.methods.kernel.gram import GramStore, compute_gram
+from fsgc.errors import StoreError
+from fsgc.methods.contract import Method, Preparation, Scope, TaskShape
+from fsgc.methods.kernel.gram import GramStore
 from fsgc.methods.kernel.machines import EpisodeKernels, decision_values
 from fsgc.methods.kernel.settings import KernelSettings
+from fsgc.settings import Count, Positive, settings
 
 log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True)
+@settings
 class SvcSettings:
     """The section `svc` of `params.yaml`; the kernel itself is decided by the section `kernel`.
 
@@ -44,14 +43,8 @@ class SvcSettings:
             between episodes; at the optimum in 46 %, with 7. The paper reports 42.7 %, with 11.3.
     """
 
-    c: float = 1.0
-    max_iter: int = 100_000
-
-    def __post_init__(self) -> None:
-        if not self.c > 0:
-            raise SettingsError(f"c: {self.c} does not fit; it must be above 0")
-        if self.max_iter < 1:
-            raise SettingsError(f"max_iter: {self.max_iter} does not fit; it must be at least 1")
+    c: Positive = 1.0
+    max_iter: Count = 100_000
 
 
 class KernelMethod(Method):
@@ -65,6 +58,10 @@ class KernelMethod(Method):
 
     settings_type: ClassVar[type[Any]] = SvcSettings
     section: ClassVar[str] = "svc"
+    preparation: ClassVar[Preparation | None] = Preparation(
+        "fsgc.methods.kernel.prepare:make_gram", "kernel", KernelSettings, Scope(shots=False, seed=False)
+    )
+    trained_for: ClassVar[Scope] = Scope(shots=False, seed=False)
     transductive: bool = False
     episodes_at_once: int = 5000
 
@@ -74,21 +71,11 @@ class KernelMethod(Method):
         self._gram: GramStore | None = None
         self._source: tuple[Path, GraphStore] | None = None
 
-    @classmethod
-    def prepare(cls, episodes: Episodes, params: Mapping[str, Any], **options: Any) -> None:
-        """Store the Gram matrix of the dataset's novel graphs, unless it is there."""
-        assert episodes.workspace is not None
-        kernel = str(options["kernel"])
-        path = episodes.workspace.gram(episodes.split.dataset, kernel)
-        settings = KernelSettings.from_params(params, episodes.split.dataset)
-        if not path.exists() or not GramStore.load(path).is_of(episodes.graphs, settings):
-            compute_gram(episodes.graphs, episodes.split.novel, kernel, settings).save(path)
-
     def attach(self, episodes: Episodes) -> None:
         """Remember where the Gram matrix is; it is read when it is needed, for there is nothing to train."""
-        if episodes.workspace is None:
-            raise StoreError("these episodes are not of a workspace, so there is no Gram matrix; use attach_gram")
-        self._source = episodes.workspace.gram(episodes.split.dataset, self.kernel), episodes.graphs
+        if episodes.prepared is None:
+            raise StoreError("these episodes come without a Gram matrix; use attach_gram")
+        self._source = episodes.prepared, episodes.graphs
 
     def attach_gram(self, gram: GramStore) -> None:
         """Take the Gram matrix itself."""
@@ -135,4 +122,4 @@ def scores_of(decisions: Floats, way: int) -> Floats:
     votes = wins @ one + ~wins @ other
     confidence = decisions @ (one - other)
     winner = np.eye(way)[votes.argmax(axis=-1)]
-    return np.asarray(votes + winner + confidence / (3 * (np.abs(confidence) + 1)))
+    return votes + winner + confidence / (3 * (np.abs(confidence) + 1))

@@ -10,13 +10,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import shortest_path
 
+from fsgc.arrays import Ints
 from fsgc.data.graph_store import GraphStore
 from fsgc.methods.kernel.blocks import blocks_of, spread
-from fsgc.methods.kernel.histograms import Ints, histogram_matrix
+from fsgc.methods.kernel.histograms import histogram_matrix
 
 _BLOCK_NODES = 256
 _PARALLEL_PAIRS = 20_000_000  # below this, one core is done before a second one has started
@@ -42,7 +42,7 @@ def sp_histograms(graphs: GraphStore, labels: Ints) -> csr_array:
     return histogram_matrix(graph, feature, count, len(graphs))
 
 
-def _count_paths(graphs: GraphStore) -> npt.NDArray[np.int64]:
+def _count_paths(graphs: GraphStore) -> Ints:
     """Rows graph, first label, last label, distance, count, `[5, n]`, of a block of graphs."""
     num_nodes = int(graphs.node_ptr[-1])
     shift = np.repeat(graphs.node_ptr[:-1], np.diff(graphs.edge_ptr))

@@ -11,8 +11,9 @@ from __future__ import annotations
 import numpy as np
 from scipy.sparse import csr_array, hstack
 
+from fsgc.arrays import Ints
 from fsgc.data.graph_store import GraphStore
-from fsgc.methods.kernel.histograms import Ints, histogram_matrix
+from fsgc.methods.kernel.histograms import histogram_matrix
 
 
 def wl_histograms(graphs: GraphStore, labels: Ints, iterations: int) -> csr_array:

@@ -25,8 +25,7 @@ def accumulated(parts: Iterable[Tensor], weights: Sequence[Tensor]) -> Tensor:
         sums = [a + b for a, b in zip(sums, grads, strict=True)] if sums else list(grads)
     if total is None:
         raise ValueError("accumulated: there is no part")
-    result: Tensor = _KnownGradient.apply(total, sums, *weights)  # type: ignore[no-untyped-call]
-    return result
+    return _KnownGradient.apply(total, sums, *weights)  # type: ignore[no-untyped-call]
 
 
 class _KnownGradient(torch.autograd.Function):

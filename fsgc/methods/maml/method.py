@@ -7,7 +7,6 @@ the embedder of the prototypical network and a two-layer head. All episodes of a
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 
 import torch
 import torch.nn.functional as F
@@ -24,13 +23,14 @@ from fsgc.nn.embedder import Embedder
 from fsgc.nn.graph_tensors import GraphBatch
 from fsgc.nn.heads import HEAD_NAMES, HeadWeights, MLPHead, apply_heads
 from fsgc.nn.norms import Groups
-from fsgc.nn.settings import EmbedderSettings, check_count, check_flag
+from fsgc.nn.settings import EmbedderSettings
+from fsgc.settings import Count, Positive, settings
 
 SUPPORT_NODES_AT_ONCE = 4096
 """About how many support nodes the episodes of a chunk have; bounds memory, and larger chunks were not faster."""
 
 
-@dataclass(frozen=True)
+@settings
 class MamlSettings(EmbedderSettings):
     """Hyperparameters; those of the embedder are explained in `EmbedderSettings`.
 
@@ -42,24 +42,18 @@ class MamlSettings(EmbedderSettings):
         first_order: whether the outer gradient takes the inner ones for constants (FOMAML).
     """
 
-    lr: float = 1e-3
-    inner_lr: float = 1e-2
-    inner_steps: int = 5
-    test_steps: int = 5
+    lr: Positive = 1e-3
+    inner_lr: Positive = 1e-2
+    inner_steps: Count = 5
+    test_steps: Count = 5
     first_order: bool = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name in ("lr", "inner_lr"):
-            if not getattr(self, name) > 0:
-                raise SettingsError(f"{name}: {getattr(self, name)} does not fit; it must be above 0")
-        check_count("inner_steps", self.inner_steps)
-        check_count("test_steps", self.test_steps)
-        check_flag("first_order", self.first_order)
         if self.conv == "gat":
-            raise SettingsError("conv: 'gat' does not fit; maml runs with gin or gcn")
+            raise SettingsError("conv must be 'gin' or 'gcn' for maml, got 'gat'", key="conv")
         if self.norm == "batch":
-            raise SettingsError("norm: 'batch' does not fit; maml keeps no running statistics")
+            raise SettingsError("norm must not be 'batch': maml keeps no running statistics", key="norm")
 
 
 class MamlNetwork(nn.Module):
@@ -72,8 +66,7 @@ class MamlNetwork(nn.Module):
 
     def forward(self, batch: GraphBatch, groups: Groups | None = None) -> Tensor:
         """Logits."""
-        logits: Tensor = self.head(self.embedder(batch, None, groups))
-        return logits
+        return self.head(self.embedder(batch, None, groups))
 
 
 Weights = Mapping[str, Tensor]
@@ -158,11 +151,10 @@ class Maml(LearnedMethod):
 
     def _query_scores(self, episodes: EpisodeBatch, start: Weights, steps: int, second_order: bool) -> Tensor:
         """Adapt from `start` and score the queries, `[B, N·Q, N]`."""
-        count, way, _ = episodes.graphs.shape
+        count = len(episodes.graphs)
         weights = {name: weight.expand(count, *weight.shape) for name, weight in start.items()}
-        labels = torch.arange(way, device=episodes.graphs.device).repeat_interleave(episodes.shots)
         supports, queries = self._network_on(episodes.support), self._network_on(episodes.query)
-        return queries(adapt(supports, weights, labels, steps, self.settings.inner_lr, second_order))
+        return queries(adapt(supports, weights, episodes.support_labels, steps, self.settings.inner_lr, second_order))
 
     def _network_on(self, graphs: Tensor) -> Network:
         """The network on the graphs of each episode, `[B, N, M]`."""

@@ -63,12 +63,11 @@ class EpisodeGraphs:
 
         source = slot.index_select(0, batch.adjacency.source)
         degree = batch.adjacency.degree.new_zeros(count * width).index_copy(0, slot, batch.adjacency.degree)
-        pointer = F.pad(degree.cumsum(0), (1, 0))
         known = batch.features
         table = spread(known.table) if known.code is None else known.table
         assert table is not None
         features = NodeFeatures(table, spread(known.code), spread(known.neighbour_sum))
-        return cls(features, segments, Adjacency(source, pointer, source, pointer, None), count)
+        return cls(features, segments, Adjacency.from_degree(source, degree), count)
 
     def run(self, module: nn.Module, weights: Mapping[str, Tensor]) -> Tensor:
         """Apply a module that maps a `GraphBatch` and `Groups` to a row per graph, with weights `[B, …]`: `[B, M, …]`.
@@ -89,13 +88,12 @@ class EpisodeGraphs:
         def one(weights: dict[str, Tensor], parts: dict[str, Tensor], sizes: Tensor, degree: Tensor) -> Tensor:
             rows = NodeFeatures(parts["table"], parts.get("code"), parts.get("sums"))
             segments = _SegmentsOfOne(all_segments.pointer, all_segments.index, sizes, all_segments)
-            edges = _EdgesOfOne(source, pointer, source, pointer, None, self.adjacency, degree)
-            result: Tensor = torch.func.functional_call(module, weights, (GraphBatch(rows, segments, edges), group))
-            return result[:graphs]
+            edges = _EdgesOfOne(source, pointer, self.adjacency, degree)
+            batch = GraphBatch(rows, segments, edges)
+            return torch.func.functional_call(module, weights, (batch, group))[:graphs]
 
         degree = self.adjacency.degree.view(count, -1)
-        result: Tensor = torch.func.vmap(one, (0, dims, 0, 0), randomness="same")(dict(weights), mapped, sizes, degree)
-        return result
+        return torch.func.vmap(one, (0, dims, 0, 0), randomness="same")(dict(weights), mapped, sizes, degree)
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,8 +125,7 @@ class _EdgesOfOne(Adjacency):
 
 
 def _over_all(rows: Tensor, of_all: RowMap) -> Tensor:
-    result: Tensor = _OverAll.apply(rows, of_all)  # type: ignore[no-untyped-call]
-    return result
+    return _OverAll.apply(rows, of_all)  # type: ignore[no-untyped-call]
 
 
 class _OverAll(torch.autograd.Function):

@@ -55,6 +55,4 @@ class TaskConditioner(nn.Module):
 
     def penalty(self) -> Tensor:
         """`‖γ0‖₂ + ‖β0‖₂`: condition only if it helps."""
-        scales: Tensor = torch.linalg.vector_norm(self.gamma0)
-        shifts: Tensor = torch.linalg.vector_norm(self.beta0)
-        return scales + shifts
+        return torch.linalg.vector_norm(self.gamma0) + torch.linalg.vector_norm(self.beta0)

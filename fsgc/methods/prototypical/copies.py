@@ -38,8 +38,7 @@ class Copies:
 
     def spread(self, rows: Tensor) -> Tensor:
         """Hand the rows of the batch's nodes to all their copies: `[m, d]` to `[n, d]`."""
-        result: Tensor = _SpreadToCopies.apply(rows, self)  # type: ignore[no-untyped-call]
-        return result
+        return _SpreadToCopies.apply(rows, self)  # type: ignore[no-untyped-call]
 
     @cached_property
     def of_origin(self) -> tuple[Tensor, Tensor]:

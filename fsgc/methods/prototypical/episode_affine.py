@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
 from typing import Any, TypeVar
@@ -48,15 +48,28 @@ class EpisodeNodes:
 
 
 @dataclass(frozen=True, eq=False)
-class Term:
-    """Node rows times a matrix of each episode.
+class OwnTerm:
+    """Rows of the nodes of all episodes, times a matrix of each episode.
 
     Attributes:
-        rows: `[n, k]`, or the number of a shared part `[m, k]`.
+        rows: `[n, k]`.
         matrix: `[E, k, d]`.
     """
 
-    rows: Tensor | int
+    rows: Tensor
+    matrix: Tensor
+
+
+@dataclass(frozen=True, eq=False)
+class SharedTerm:
+    """A part of the shared rows, handed to the copies of their nodes, times a matrix of each episode.
+
+    Attributes:
+        part: which one of `SharedRows.parts`, `[m, k]`.
+        matrix: `[E, k, d]`.
+    """
+
+    part: int
     matrix: Tensor
 
 
@@ -65,41 +78,39 @@ class EpisodeAffine:
     """`Σ rows · matrix[e] + shift[e]` for the rows of each episode `e` of `E`: `[n, d]`, not carried out yet.
 
     Attributes:
-        terms: what is summed.
         shift: `[E, d]`.
+        own: the terms with rows of their own.
+        shared: those with shared rows.
     """
 
-    terms: tuple[Term, ...]
     shift: Tensor
+    own: tuple[OwnTerm, ...] = ()
+    shared: tuple[SharedTerm, ...] = ()
 
     def then(self, weight: Tensor, bias: Tensor | None = None) -> EpisodeAffine:
         """Followed by a linear layer, `W` `[d', d]`."""
-        terms = tuple(replace(term, matrix=term.matrix @ weight.t()) for term in self.terms)
-        return EpisodeAffine(terms, F.linear(self.shift, weight, bias))
+        return self._with(F.linear(self.shift, weight, bias), lambda matrix: matrix @ weight.t())
 
     def film(self, gamma: Tensor, beta: Tensor) -> EpisodeAffine:
         """Followed by a scale and a shift of each episode, both `[E, d]`."""
-        terms = tuple(replace(term, matrix=term.matrix * gamma.unsqueeze(1)) for term in self.terms)
-        return EpisodeAffine(terms, torch.addcmul(beta, self.shift, gamma))
+        return self._with(torch.addcmul(beta, self.shift, gamma), lambda matrix: matrix * gamma.unsqueeze(1))
+
+    def _with(self, shift: Tensor, change: Callable[[Tensor], Tensor]) -> EpisodeAffine:
+        own = tuple(replace(term, matrix=change(term.matrix)) for term in self.own)
+        shared = tuple(replace(term, matrix=change(term.matrix)) for term in self.shared)
+        return EpisodeAffine(shift, own, shared)
 
     def __add__(self, other: EpisodeAffine) -> EpisodeAffine:
-        return EpisodeAffine(self.terms + other.terms, self.shift + other.shift)
+        return EpisodeAffine(self.shift + other.shift, self.own + other.own, self.shared + other.shared)
 
     def carry_out(self, nodes: EpisodeNodes) -> Tensor:
         """The result, `[n, d]`."""
-        which, shared = [], [self.shift.unsqueeze(1)]  # the shift is a matrix of its own for a column of ones
-        all_rows, matrices = [], []
-        for term in self.terms:
-            if isinstance(term.rows, int):
-                which.append(term.rows)
-                shared.append(term.matrix)
-            else:
-                all_rows.append(term.rows)
-                matrices.append(term.matrix)
-        first = nodes.copies.spread(nodes.shared.joined(tuple(which)))
-        products = (first, *all_rows, torch.cat(shared, 1), *matrices)
-        result: Tensor = _EpisodeProducts.apply(nodes.sizes, *products)  # type: ignore[no-untyped-call]
-        return result
+        joined = nodes.shared.joined(tuple(term.part for term in self.shared))
+        # The shift is a matrix of its own for the column of ones.
+        matrix = torch.cat([self.shift.unsqueeze(1), *(term.matrix for term in self.shared)], 1)
+        rows = nodes.copies.spread(joined), *(term.rows for term in self.own)
+        matrices = matrix, *(term.matrix for term in self.own)
+        return _EpisodeProducts.apply(nodes.sizes, *rows, *matrices)  # type: ignore[no-untyped-call]
 
 
 class _EpisodeProducts(torch.autograd.Function):

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from fsgc.methods.prototypical.copies import Copies
-from fsgc.methods.prototypical.episode_affine import EpisodeAffine, EpisodeNodes, SharedRows, Term
+from fsgc.methods.prototypical.episode_affine import EpisodeAffine, EpisodeNodes, OwnTerm, SharedRows, SharedTerm
 from fsgc.nn.convs import GINConv
 from fsgc.nn.embedder import Embedder
 from fsgc.nn.film import Film
@@ -116,7 +116,8 @@ class ConditionedEmbedder:
         for index, conv in enumerate(self.convs):
             y = self._first_linear(index, layers, episodes) if index else self._first_convolution(len(place))
             if index and not self.linear_convs:
-                y = _linear(conv.hidden(y.carry_out(nodes), copies.segments), conv.last, len(place))
+                shift, matrix = _expanded(conv.last, len(place))
+                y = EpisodeAffine(shift, own=(OwnTerm(conv.hidden(y.carry_out(nodes), copies.segments), matrix),))
             layers.append(y.film(gamma[:, index], beta[:, index]))
         hidden = self.embedder.jump.activate(self._jump(layers, nodes))
         episode = torch.arange(len(place), device=place.device).repeat_interleave(place.shape[1])
@@ -124,37 +125,40 @@ class ConditionedEmbedder:
 
     def _first_convolution(self, count: int) -> EpisodeAffine:
         if not self.first_is_done:
-            return _linear(0, self.convs[0].first, count)
-        like = self.entering[0]
-        identity = torch.eye(like.shape[1], dtype=like.dtype, device=like.device)
-        return EpisodeAffine((Term(0, identity.expand(count, -1, -1)),), like.new_zeros(count, like.shape[1]))
+            shift, matrix = _expanded(self.convs[0].first, count)
+        else:
+            like = self.entering[0]
+            shift = like.new_zeros(count, like.shape[1])
+            matrix = torch.eye(like.shape[1], dtype=like.dtype, device=like.device).expand(count, -1, -1)
+        return EpisodeAffine(shift, shared=(SharedTerm(0, matrix),))
 
     def _first_linear(self, index: int, layers: list[EpisodeAffine], episodes: slice) -> EpisodeAffine:
         """The first linear layer of convolution 1, 2, …, of the last of the layers so far."""
-        conv, shift = self.convs[index], layers[-1].shift
-        (term,) = layers[-1].terms
-        if isinstance(term.rows, int):
-            terms = [Term(index, torch.cat([term.matrix, shift.unsqueeze(1)], 1))]
+        conv, before = self.convs[index], layers[-1]
+        none, shift = torch.zeros_like(before.shift), before.shift.unsqueeze(1)
+        if before.shared:
+            (known,) = before.shared
+            mixed = EpisodeAffine(none, shared=(SharedTerm(index, torch.cat([known.matrix, shift], 1)),))
         else:
+            (term,) = before.own
             adjacency = self.tensors.batch(self.graphs[episodes]).adjacency
             ones = term.rows.new_ones(len(term.rows), 1)
-            terms = [Term(conv.mix(term.rows, adjacency), term.matrix)]
-            terms.append(Term(conv.mix(ones, adjacency), shift.unsqueeze(1)))
-        mixed = EpisodeAffine(tuple(terms), torch.zeros_like(shift))
+            of_rows = OwnTerm(conv.mix(term.rows, adjacency), term.matrix)
+            mixed = EpisodeAffine(none, own=(of_rows, OwnTerm(conv.mix(ones, adjacency), shift)))
         return mixed.then(conv.first.weight, conv.first.bias)
 
     def _jump(self, layers: list[EpisodeAffine], nodes: EpisodeNodes) -> Tensor:
         """The linear layer of jumping knowledge, of the input and all layers: `[n, d]`."""
         count = len(nodes.sizes)
-        total = EpisodeAffine((), self.embedder.jump.linear.bias.expand(count, -1))
+        total = EpisodeAffine(self.embedder.jump.linear.bias.expand(count, -1))
         for layer, weight in zip(layers, self.jump_of_layers, strict=True):
             total = total + layer.then(weight)
         if self.projected is not None:
             return total.carry_out(nodes) + nodes.copies.spread(self.projected)
-        of_input = Term(len(self.entering), self.jump_of_input.t().expand(count, -1, -1))
-        return replace(total, terms=(*total.terms, of_input)).carry_out(nodes)
+        of_input = SharedTerm(len(self.entering), self.jump_of_input.t().expand(count, -1, -1))
+        return replace(total, shared=(*total.shared, of_input)).carry_out(nodes)
 
 
-def _linear(rows: Tensor | int, layer: nn.Linear, count: int) -> EpisodeAffine:
-    """A linear layer of the rows, for `count` episodes, as yet the same for all."""
-    return EpisodeAffine((Term(rows, layer.weight.t().expand(count, -1, -1)),), layer.bias.expand(count, -1))
+def _expanded(layer: nn.Linear, count: int) -> tuple[Tensor, Tensor]:
+    """The shift and the matrix of a linear layer, for `count` episodes, as yet the same for all."""
+    return layer.bias.expand(count, -1), layer.weight.t().expand(count, -1, -1)

@@ -5,26 +5,26 @@ Crisostomi et al., Metric Based Few-Shot Graph Classification, LoG 2022, section
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import torch
 from torch import Tensor, nn
 
 from fsgc.episodes.batches import EpisodeBatch
-from fsgc.errors import SettingsError
 from fsgc.methods.contract import TaskShape
 from fsgc.methods.learned import LearnedMethod, Loss, accuracy, cross_entropy
 from fsgc.methods.prototypical.conditioner import TaskConditioner
 from fsgc.methods.prototypical.folded_film import embed_conditioned
-from fsgc.methods.prototypical.mixup import LatentMixup
+from fsgc.methods.prototypical.mixup import LatentMixup, Mask, MixupLoss, Ratio, Source
 from fsgc.nn.distance import squared_distances
 from fsgc.nn.embedder import Embedder
 from fsgc.nn.in_chunks import embed_graphs
 from fsgc.nn.norms import Groups
-from fsgc.nn.settings import EmbedderSettings
+from fsgc.nn.settings import EmbedderSettings, Pooling
+from fsgc.settings import NonNegative, Positive, settings
 
 
-@dataclass(frozen=True)
+@settings
 class PrototypicalSettings(EmbedderSettings):
     """Hyperparameters; the defaults are the paper's for COIL-DEL.
 
@@ -42,28 +42,17 @@ class PrototypicalSettings(EmbedderSettings):
         mixup_loss: `squared` (the paper) or `cross_entropy` (the authors' code).
     """
 
-    lr: float = 1e-4
-    scale: float = 7.5
+    lr: Positive = 1e-4
+    scale: Positive = 7.5
     gamma0: float = 0.0
     beta0: float = 1.0
-    lambda_reg: float = 0.1
-    lambda_mixup: float = 0.1
+    lambda_reg: NonNegative = 0.1
+    lambda_mixup: NonNegative = 0.1
     square_lambda_reg: bool = False
-    mixup_source: str = "support"
-    mixup_mask: str = "bernoulli"
-    mixup_ratio: str = "mask"
-    mixup_loss: str = "squared"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not self.lr > 0:
-            raise SettingsError(f"lr: {self.lr} does not fit; it must be above 0")
-        if not self.scale > 0:
-            raise SettingsError(f"scale: {self.scale} does not fit; it must be above 0")
-        for name in ("lambda_reg", "lambda_mixup"):
-            if getattr(self, name) < 0:
-                raise SettingsError(f"{name}: {getattr(self, name)} does not fit; it must be at least 0")
-        LatentMixup.check(self.mixup_source, self.mixup_mask, self.mixup_ratio, self.mixup_loss)
+    mixup_source: Source = "support"
+    mixup_mask: Mask = "bernoulli"
+    mixup_ratio: Ratio = "mask"
+    mixup_loss: MixupLoss = "squared"
 
 
 class PrototypicalNetwork(LearnedMethod):
@@ -87,7 +76,7 @@ class PrototypicalNetwork(LearnedMethod):
         settings: PrototypicalSettings,
         task_adaptive: bool = False,
         mixup: bool = False,
-        pooling: str | None = None,
+        pooling: Pooling | None = None,
     ) -> None:
         super().__init__()
         settings = settings if pooling is None else replace(settings, pooling=pooling)

@@ -6,7 +6,6 @@ that of Wang et al., SimpleShot, 2019 (CL2N).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,19 +14,18 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from fsgc.episodes.batches import EpisodeBatch, Episodes
-from fsgc.errors import SettingsError
 from fsgc.methods.contract import TaskShape
 from fsgc.methods.learned import LearnedMethod, Loss, accuracy, cross_entropy
 from fsgc.methods.smf_gin.halves import with_halves
 from fsgc.nn.dropout import Dropout
 from fsgc.nn.gin_read_outs import GINReadOuts
 from fsgc.nn.graph_tensors import GraphTensors
-from fsgc.nn.settings import check_count, check_fraction
+from fsgc.settings import Layers, Positive, Share, Width, settings
 
 LR_FACTOR = 0.1
 
 
-@dataclass(frozen=True)
+@settings
 class SmfGinSettings:
     """Hyperparameters; the values are those of the released code.
 
@@ -39,21 +37,14 @@ class SmfGinSettings:
         dropout: share dropped of the read-outs.
     """
 
-    lr: float = 1e-3
-    width: int = 64
-    convs: int = 4
-    gin_mlp_layers: int = 2
-    dropout: float = 0.2
-
-    def __post_init__(self) -> None:
-        if not self.lr > 0:
-            raise SettingsError(f"lr: must be positive, got {self.lr}")
-        for name in ("width", "convs", "gin_mlp_layers"):
-            check_count(name, getattr(self, name))
-        check_fraction("dropout", self.dropout)
+    lr: Positive = 1e-3
+    width: Width = 64
+    convs: Layers = 4
+    gin_mlp_layers: Layers = 2
+    dropout: Share = 0.2
 
 
-@dataclass(frozen=True)
+@settings
 class SmfGinLocalSettings(SmfGinSettings):
     """Hyperparameters of the local row, some of which differ.
 
@@ -61,13 +52,9 @@ class SmfGinLocalSettings(SmfGinSettings):
         local_weight: of the mean of the two halves; the whole graph has the rest.
     """
 
-    lr: float = 5e-3
-    dropout: float = 0.6
-    local_weight: float = 0.3
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_fraction("local_weight", self.local_weight)
+    lr: Positive = 5e-3
+    dropout: Share = 0.6
+    local_weight: Share = 0.3
 
 
 class SmfGin(LearnedMethod):

@@ -7,9 +7,10 @@ claims nothing about the published accuracies.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from typing import Annotated
 
 import torch
+from pydantic import Field
 from torch import Tensor, nn
 
 from fsgc.episodes.batches import EpisodeBatch
@@ -20,11 +21,12 @@ from fsgc.methods.spnp.process import Decoder, Gaussian, LatentPath, PairEncoder
 from fsgc.nn.distance import squared_distances
 from fsgc.nn.embedder import Embedder
 from fsgc.nn.in_chunks import embed_graphs
-from fsgc.nn.settings import EmbedderSettings, check_count, check_flag
+from fsgc.nn.settings import EmbedderSettings
 from fsgc.random import generator
+from fsgc.settings import NonNegative, Positive, settings
 
 
-@dataclass(frozen=True)
+@settings
 class SpnpSettings(EmbedderSettings):
     """Hyperparameters; those of the embedder are explained in `EmbedderSettings`.
 
@@ -38,26 +40,18 @@ class SpnpSettings(EmbedderSettings):
         self_attention: whether the supports of a class attend to each other; without all three it is PN.
     """
 
-    lr: float = 1e-4
-    scale: float = 7.5
-    kl_weight: float = 1.0
-    test_samples: int = 10
+    lr: Positive = 1e-4
+    scale: Positive = 7.5
+    kl_weight: NonNegative = 1.0
+    test_samples: Annotated[int, Field(ge=1, le=1000)] = 10
     latent_path: bool = True
     deterministic_path: bool = True
     self_attention: bool = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name in ("lr", "scale"):
-            if not getattr(self, name) > 0:
-                raise SettingsError(f"{name}: must be positive, got {getattr(self, name)}")
-        if not self.kl_weight >= 0:
-            raise SettingsError(f"kl_weight: must be at least 0, got {self.kl_weight}")
-        check_count("test_samples", self.test_samples)
-        for name in ("latent_path", "deterministic_path", "self_attention"):
-            check_flag(name, getattr(self, name))
         if self.norm == "episode":
-            raise SettingsError("norm: 'episode' is not possible here; spnp embeds each graph by itself")
+            raise SettingsError("norm must not be 'episode': spnp embeds each graph by itself", key="norm")
 
 
 class PrototypicalNeuralProcess(LearnedMethod):

@@ -10,7 +10,7 @@ from torch_geometric.nn import GINConv, global_add_pool, global_mean_pool
 
 from fsgc.methods.gsm.levels import GINLevels
 from fsgc.nn.graph_tensors import GraphTensors
-from tests.nn.oracle import NEVER, both, features, mixed_store
+from tests.nn.oracle import both, features, mixed_store
 
 
 @pytest.mark.usefixtures("double")
@@ -18,7 +18,7 @@ from tests.nn.oracle import NEVER, both, features, mixed_store
 def test_levels_are_those_of_plain_pyg(pooling: str, pool: object) -> None:
     store = mixed_store()
     x = features(store, 5)
-    batch, edge_index = both(store, x, NEVER)
+    batch, edge_index = both(store, x)
     network = GINLevels(5, 8, 3, 2, "batch", pooling, 4)
     h, read_outs = x, [x]
     layers: Any = zip(network.read_outs.convs, network.read_outs.norms, strict=True)

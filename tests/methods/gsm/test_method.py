@@ -18,11 +18,11 @@ from fsgc.methods.gsm import method as gsm_method
 from fsgc.methods.gsm.clustering import find_superclasses
 from fsgc.methods.gsm.method import GraphSpectralMeasures, GsmSettings
 from fsgc.methods.gsm.super_graph import SuperAttention
-from fsgc.methods.learned import BatchPlan
 from fsgc.nn.heads import fresh_head
 from fsgc.random import generator
 from fsgc.settings import from_mapping
-from fsgc.training.settings import Experiment, TrainSettings
+from fsgc.training.plan import BatchPlan
+from fsgc.training.settings import Training, TrainSettings
 from fsgc.workspace import Workspace
 from tests.methods.conftest import make_episodes
 from tests.noise import with_novel_noise
@@ -92,8 +92,7 @@ class PlainTail(nn.Module):
         for layer in self.layers:
             x = layer(x, edge_index)
             x = F.normalize(x, dim=1) if self.normalise else x
-        logits: Tensor = self.out(F.relu(self.hidden(x)))
-        return logits
+        return self.out(F.relu(self.hidden(x)))
 
 
 def knn_edges(z: Tensor, group: list[int], neighbours: int) -> Tensor:
@@ -280,7 +279,7 @@ def test_novel_graphs_replaced_by_noise_change_no_weight(stored: Episodes, tmp_p
 def test_a_training_that_died_ends_like_an_undisturbed_one(stored: Episodes, tmp_path: Path) -> None:
     """The whole way through `fit`: seeds, checkpoints, curves."""
     loop = TrainSettings(max_epochs=2, batch_size=16, accelerator="cpu")
-    experiment = Experiment("gsm", replace(SMALL, batches_per_epoch=3, val_episodes=4), loop)
+    experiment = Training("gsm", replace(SMALL, batches_per_epoch=3, val_episodes=4), loop)
 
     curves = curves_after_resuming(experiment, stored, tmp_path)
     assert {"class_loss", "super_class_loss", "super_class_accuracy", "val_loss", "graphs_per_second"} <= curves

@@ -9,13 +9,10 @@ from typing import Any
 import grakel
 import networkx as nx
 import numpy as np
-import numpy.typing as npt
 from sklearn.svm import SVC
 
+from fsgc.arrays import Floats, Ints
 from fsgc.data.graph_store import GraphStore
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 
 def dense_store(seed: int, graphs: int, classes: int = 3) -> GraphStore:
@@ -72,8 +69,7 @@ def without_first(kernel: Any) -> tuple[Floats, Floats]:
 def svc_predictions(support: Floats, query: Floats, way: int, **options: Any) -> Ints:
     """What sklearn predicts of the queries."""
     y = np.repeat(np.arange(way), len(support) // way)
-    predictions: Ints = SVC(kernel="precomputed", **options).fit(support, y).predict(query)
-    return predictions
+    return SVC(kernel="precomputed", **options).fit(support, y).predict(query)
 
 
 def networkx_graph(graphs: GraphStore, g: int) -> nx.Graph:

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from sklearn.svm import SVC
 
-from fsgc.methods.kernel.dual import Floats, solve_dual
+from fsgc.arrays import Floats
+from fsgc.methods.kernel.dual import solve_dual
 
 
 def _problems(seed: int, scale: float, count: int = 40, shots: int = 6) -> tuple[Floats, Floats, Floats]:

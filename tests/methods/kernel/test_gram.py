@@ -8,7 +8,8 @@ import pytest
 
 from fsgc.data.graph_store import GraphStore
 from fsgc.errors import DataFormatError, SettingsError, StoreError
-from fsgc.methods.kernel.gram import GramStore, compute_gram, save_empty
+from fsgc.methods.kernel.compute import compute_gram
+from fsgc.methods.kernel.gram import GramStore, save_empty
 from fsgc.methods.kernel.settings import KERNELS, KernelSettings
 from tests.methods.kernel.oracle import dense_store, grakel_graphs, kernel_of
 
@@ -25,11 +26,11 @@ def test_the_matrix_is_grakels_to_the_last_bit(kernel: str) -> None:
     np.testing.assert_array_equal(gram.gram, expected)
 
 
-@pytest.mark.parametrize("counts", ["grakel", "exact"])
+@pytest.mark.parametrize(("counts", "size"), [("grakel", 5), ("exact", 3)])
 @pytest.mark.parametrize("kernel", KERNELS)
-def test_an_entry_does_not_depend_on_the_other_graphs(kernel: str, counts: str) -> None:
+def test_an_entry_does_not_depend_on_the_other_graphs(kernel: str, counts: str, size: int) -> None:
     """Other neighbours in the store, another order, other classes beside them: the same values for the same pairs."""
-    settings = replace(BY_LABEL, graphlet_counts=counts)
+    settings = replace(BY_LABEL, graphlet_counts=counts, graphlet_size=size)
     store = dense_store(1, 40)
     whole = compute_gram(store, [0, 1, 2], kernel, settings)
     rng = np.random.default_rng(0)
@@ -64,12 +65,14 @@ def test_a_graph_the_kernel_sees_nothing_of_is_named_by_its_place_in_the_dataset
     assert compute_gram(store, [5], "graphlet", KernelSettings()).gram.tolist() == [[0, 0], [0, 0]]
 
 
-def test_nonsense_is_refused() -> None:
+def test_kernels_classes_and_counts_that_do_not_exist_are_refused() -> None:
     store = dense_store(0, 6)
     with pytest.raises(SettingsError, match="unknown kernel 'rw'; there are: wl, sp, graphlet"):
         compute_gram(store, [0], "rw", KernelSettings())
     with pytest.raises(SettingsError, match="no graph is of the classes 7"):
         compute_gram(store, [7], "wl", KernelSettings())
+    with pytest.raises(SettingsError, match="'exact' counts graphlets of 3 nodes, but graphlet_size is 4"):
+        compute_gram(store, [0], "graphlet", KernelSettings(graphlet_counts="exact", graphlet_size=4))
 
 
 def test_a_stored_matrix_comes_back(tmp_path: Path) -> None:

@@ -17,7 +17,8 @@ from fsgc.data.triangles import generate_triangles
 from fsgc.episodes.batches import EpisodeBatch, Episodes
 from fsgc.errors import SettingsError, StoreError
 from fsgc.methods.contract import TaskShape
-from fsgc.methods.kernel.gram import GramStore, compute_gram
+from fsgc.methods.kernel.compute import compute_gram
+from fsgc.methods.kernel.gram import GramStore
 from fsgc.methods.kernel.method import KernelMethod, SvcSettings
 from fsgc.methods.kernel.settings import KERNELS, KernelSettings
 from fsgc.workspace import Workspace

@@ -19,8 +19,8 @@ from fsgc.methods.registry import METHODS
 from fsgc.methods.smf_gin.method import SmfGin, SmfGinLocalSettings, SmfGinSettings
 from fsgc.nn.graph_tensors import GraphTensors
 from fsgc.settings import from_mapping
-from fsgc.training.fit import fit
-from fsgc.training.settings import Experiment, TrainSettings
+from fsgc.training.settings import Training, TrainSettings
+from tests.fitting import fit
 from tests.noise import with_novel_noise
 from tests.renumbered import with_nodes_in_another_order
 from tests.resuming import curves_after_resuming
@@ -147,7 +147,7 @@ def test_novel_graphs_replaced_by_noise_change_nothing_that_is_kept(
     tmp_path: Path, episodes: Episodes, name: str
 ) -> None:
     loop = TrainSettings(max_epochs=3, batch_size=4, accelerator="cpu", monitor="accuracy")
-    experiment = Experiment(name, replace(SMALL[name], lr=1e-2, dropout=0.0), loop)
+    experiment = Training(name, replace(SMALL[name], lr=1e-2, dropout=0.0), loop)
     kept = []
     for which, data in (("clean", episodes), ("noisy", with_novel_noise(episodes))):
         method, _ = fit(experiment, data, 0, tmp_path / which, tmp_path / f"{which}_curves")
@@ -165,7 +165,7 @@ def test_novel_graphs_replaced_by_noise_change_nothing_that_is_kept(
 @pytest.mark.parametrize("name", ROWS)
 def test_a_training_that_died_ends_like_an_undisturbed_one(tmp_path: Path, episodes: Episodes, name: str) -> None:
     loop = TrainSettings(max_epochs=4, batch_size=16, accelerator="cpu", monitor="accuracy")
-    curves = curves_after_resuming(Experiment(name, SMALL[name], loop), episodes, tmp_path)
+    curves = curves_after_resuming(Training(name, SMALL[name], loop), episodes, tmp_path)
     assert {"cross_entropy", "loss", "val_loss", "val_accuracy", "episodes_per_second"} <= curves
 
 
@@ -181,10 +181,10 @@ def test_the_learning_rate_falls_at_half_and_three_quarters() -> None:
     ("key", "value"), [("lr", 0.0), ("width", 0), ("convs", 0), ("gin_mlp_layers", 0), ("dropout", 1.0)]
 )
 def test_bad_settings_are_refused_by_name(name: str, key: str, value: Any) -> None:
-    with pytest.raises(SettingsError, match=rf"{name}\.{key}: "):
+    with pytest.raises(SettingsError, match=rf"{name}\.{key} must "):
         from_mapping(name, type(SMALL[name]), {key: value})
 
 
 def test_a_bad_weight_of_the_halves_is_refused_by_name() -> None:
-    with pytest.raises(SettingsError, match=r"smf_gin_local\.local_weight: "):
+    with pytest.raises(SettingsError, match=r"smf_gin_local\.local_weight must "):
         from_mapping("smf_gin_local", SmfGinLocalSettings, {"local_weight": -0.1})

@@ -21,8 +21,8 @@ from fsgc.methods.spnp.method import PrototypicalNeuralProcess, SpnpSettings
 from fsgc.nn.graph_tensors import GraphTensors
 from fsgc.nn.settings import EmbedderSettings
 from fsgc.settings import from_mapping
-from fsgc.training.fit import fit
-from fsgc.training.settings import Experiment, TrainSettings
+from fsgc.training.settings import Training, TrainSettings
+from tests.fitting import fit
 from tests.noise import with_novel_noise
 from tests.resuming import curves_after_resuming
 
@@ -208,7 +208,7 @@ def test_novel_graphs_replaced_by_noise_change_no_weight(tmp_path: Path, episode
     loop = TrainSettings(max_epochs=3, batch_size=8, accelerator="cpu")
     weights = []
     for which, data in (("clean", episodes), ("noisy", with_novel_noise(episodes))):
-        method, _ = fit(Experiment("spnp", SMALL, loop), data, 0, tmp_path / which, tmp_path / f"{which}_curves")
+        method, _ = fit(Training("spnp", SMALL, loop), data, 0, tmp_path / which, tmp_path / f"{which}_curves")
         assert isinstance(method, PrototypicalNeuralProcess)
         weights.append(method.state_dict())
     assert all(torch.equal(value, weights[1][key]) for key, value in weights[0].items())
@@ -219,7 +219,7 @@ def test_novel_graphs_replaced_by_noise_change_no_weight(tmp_path: Path, episode
 @pytest.mark.usefixtures("outside_any_repository")
 def test_a_training_that_died_ends_like_an_undisturbed_one(tmp_path: Path, episodes: Episodes) -> None:
     loop = TrainSettings(max_epochs=2, batch_size=16, accelerator="cpu")
-    curves = curves_after_resuming(Experiment("spnp", SMALL, loop), episodes, tmp_path)
+    curves = curves_after_resuming(Training("spnp", SMALL, loop), episodes, tmp_path)
     assert {"cross_entropy", "divergence", "loss", "val_loss"} <= curves
 
 
@@ -231,5 +231,5 @@ def test_a_training_that_died_ends_like_an_undisturbed_one(tmp_path: Path, episo
     ],
 )  # fmt: skip
 def test_bad_settings_are_refused_by_name(key: str, value: Any) -> None:
-    with pytest.raises(SettingsError, match=rf"spnp\.{key}: "):
+    with pytest.raises(SettingsError, match=rf"spnp\.{key} must "):
         from_mapping("spnp", SpnpSettings, {key: value})

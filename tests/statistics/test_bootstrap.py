@@ -4,15 +4,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from fsgc.report.statistics import bootstrap_means, normal_interval, percentile_interval, seed_interval
+from fsgc.statistics.bootstrap import bootstrap_means, bootstrap_p, percentile_interval
+from fsgc.statistics.intervals import normal_interval
 from tests.report.made_cells import accuracies
-
-
-def test_the_normal_interval_is_scipys() -> None:
-    values = accuracies(0, 0.7, episodes=500)
-    expected = stats.norm.interval(0.95, loc=values.mean(), scale=stats.sem(values))
-    interval = normal_interval(values)
-    assert (interval.low, interval.high) == pytest.approx(expected, abs=1e-12)
 
 
 def test_the_bootstrap_agrees_with_scipys_and_with_the_normal_interval() -> None:
@@ -38,10 +32,16 @@ def test_resamples_are_of_rows_and_shared_by_the_columns() -> None:
     np.testing.assert_allclose(alone[:, 0], means[:, 0], atol=1e-12)
 
 
-def test_the_interval_over_seeds_is_students() -> None:
-    means = np.array([0.81, 0.84, 0.79])
-    expected = stats.t.interval(0.95, df=2, loc=means.mean(), scale=stats.sem(means))
-    interval = seed_interval(means)
-    assert interval is not None
-    assert (interval.low, interval.high) == pytest.approx(expected, abs=1e-12)
-    assert seed_interval(means[:1]) is None
+@pytest.mark.parametrize("shift", [0.0, 0.02, 0.05])
+def test_p_is_the_t_tests_where_there_are_many_episodes(shift: float) -> None:
+    differences = accuracies(4, 0.6 + shift, episodes=1000) - accuracies(5, 0.6, episodes=1000)
+    means = bootstrap_means(differences[:, None], np.random.default_rng(0))[:, 0]
+    # The Monte-Carlo error of a share of 5000 is at most 0.007; four of them.
+    assert bootstrap_p(float(differences.mean()), means) == pytest.approx(
+        stats.ttest_1samp(differences, 0).pvalue, abs=0.03
+    )
+
+
+def test_p_is_one_where_nothing_differs_and_never_zero() -> None:
+    assert bootstrap_p(0.0, np.zeros(99)) == 1.0
+    assert bootstrap_p(1.0, np.ones(99)) == 0.01
