@@ -9,6 +9,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 from torch import Tensor
+from torch_geometric.data import Batch
 
 from fsgc.episodes.batches import EpisodeBatch, Episodes
 from fsgc.errors import SettingsError
@@ -54,7 +55,8 @@ class PlainProcess:
         settings = PrototypicalSettings(**shared)
         self.method, self.data = method, DataCache(episodes)
         self.plain = PlainPN(episodes.num_features, settings, task_adaptive=False, mixup=False)
-        copy_weights(method, self.plain)
+        copy_weights(method.embedder, self.plain.embedder)
+        self.plain.scale.data.copy_(method.scale.data)
 
     def encoded(self, encoder: Any, h: Tensor, codes: list[Tensor], first: int) -> list[Tensor]:
         """`MLP(h ‖ code)` of the first graphs of every class."""
@@ -88,7 +90,7 @@ class PlainProcess:
         )
 
     def embed(self, graphs: Tensor) -> Tensor:
-        return self.plain.embedder(self.data(graphs)).view(*graphs.shape, -1)
+        return self.plain.embedder(Batch.from_data_list(self.data(graphs))).view(*graphs.shape, -1)
 
     def loss(self, graphs: Tensor, shots: int, noise: Tensor) -> Tensor:
         """The negative evidence bound of one episode per query."""
