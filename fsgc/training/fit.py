@@ -67,7 +67,7 @@ def fit(experiment: Experiment, episodes: Episodes, seed: int, state: Path, curv
         episodes: the stored episodes; the test ones are not touched.
         seed: of weights and of everything drawn in training.
         state: a directory for checkpoints; a run found there that was killed is taken up where it stood.
-        curves: where the figures of every epoch go, for `dvc plots`.
+        curves: where the values of every epoch go, for `dvc plots`.
     """
     settings = experiment.train
     method = make_method(experiment, episodes, seed)
