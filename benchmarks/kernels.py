@@ -14,7 +14,7 @@ from fsgc.data.triangles import generate_triangles
 from fsgc.episodes.batches import EpisodeBatch
 from fsgc.episodes.sampling import sample_episodes
 from fsgc.methods.contract import TaskShape
-from fsgc.methods.kernel.gram import compute_gram
+from fsgc.methods.kernel.compute import compute_gram
 from fsgc.methods.kernel.method import KernelMethod, SvcSettings
 from fsgc.methods.kernel.settings import KernelSettings
 from tests.methods.kernel.oracle import grakel_graphs, kernel_of

@@ -6,24 +6,20 @@ import os
 import resource
 import time
 import warnings
-from pathlib import Path
 
 import torch
 import torch.nn.functional as F
 from torch_geometric.data import Data
 
 import fsgc
+from benchmarks.fresh import fresh_method
 from benchmarks.timing import report, seconds
 from fsgc.episodes.batches import EpisodeBatch, Episodes
 from fsgc.methods.maml.method import Maml
-from fsgc.settings import load_params
-from fsgc.training.fit import make_method
-from fsgc.training.settings import Experiment
 from tests.oracles.classifier import PlainClassifier, maml_scores
 from tests.oracles.embedder import copy_weights
 
 STEPS, EPISODES_A_STEP, PLAIN_EPISODES = 3, 32, 8
-PARAMS = Path(__file__).parents[1] / "params.yaml"
 
 
 def _train_plain(
@@ -57,7 +53,7 @@ def _test_plain(
 
 def _compare(key: str) -> None:
     episodes = fsgc.load_episodes(key, shots=5)
-    method = make_method(Experiment.from_params(load_params(PARAMS), "maml", key), episodes, seed=0)
+    method = fresh_method(episodes, "maml")
     assert isinstance(method, Maml)
     plain = PlainClassifier(episodes.num_features, method.settings, episodes.way)
     copy_weights(method.network, plain)

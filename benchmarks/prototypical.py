@@ -6,24 +6,20 @@ import os
 import resource
 import time
 import warnings
-from pathlib import Path
 
 import torch
 from torch_geometric.data import Data
 
 import fsgc
+from benchmarks.fresh import fresh_method
 from benchmarks.timing import report, seconds
 from fsgc.episodes.batches import EpisodeBatch, Episodes
 from fsgc.methods.learned import LearnedMethod
 from fsgc.methods.prototypical.method import PrototypicalNetwork
-from fsgc.settings import load_params
-from fsgc.training.fit import make_method
-from fsgc.training.settings import Experiment
 from tests.oracles.embedder import copy_weights
 from tests.oracles.prototypical import PlainPN, nested
 
 STEPS, EPISODES_A_STEP, PLAIN_TEST = 12, 32, 64
-PARAMS = Path(__file__).parents[1] / "params.yaml"
 
 
 def _train_ours(method: LearnedMethod, batches: list[EpisodeBatch]) -> None:
@@ -57,7 +53,7 @@ def _test_ours(method: LearnedMethod, episodes: Episodes) -> None:
 
 def _compare(key: str, name: str) -> None:
     episodes = fsgc.load_episodes(key, shots=5)
-    method = make_method(Experiment.from_params(load_params(PARAMS), name, key), episodes, seed=0)
+    method = fresh_method(episodes, name)
     assert isinstance(method, PrototypicalNetwork)
     plain = PlainPN(episodes.num_features, method.settings, "tae" in name, "mu" in name)
     copy_weights(method, plain)
@@ -78,7 +74,7 @@ def _compare(key: str, name: str) -> None:
 
 def _where_the_time_goes(key: str, name: str) -> None:
     episodes = fsgc.load_episodes(key, shots=5)
-    method = make_method(Experiment.from_params(load_params(PARAMS), name, key), episodes, seed=0)
+    method = fresh_method(episodes, name)
     assert isinstance(method, LearnedMethod)
     batches = list(episodes.batches("train", EPISODES_A_STEP))[:STEPS]
     _train_ours(method, batches[:2])

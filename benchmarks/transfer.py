@@ -5,30 +5,26 @@ from __future__ import annotations
 import os
 import time
 import warnings
-from pathlib import Path
 
 import torch
 from torch_geometric.data import Data
 
 import fsgc
+from benchmarks.fresh import fresh_method
 from benchmarks.timing import report, seconds
 from fsgc.episodes.batches import EpisodeBatch
 from fsgc.methods.transfer import Transfer
 from fsgc.nn.heads import fine_tune, fresh_head
 from fsgc.nn.in_chunks import embed_graphs
-from fsgc.settings import load_params
-from fsgc.training.fit import make_method
-from fsgc.training.settings import Experiment
 from tests.oracles.classifier import PlainClassifier, fine_tuned_head, transfer_scores
 from tests.oracles.embedder import copy_weights
 
 PLAIN_EPISODES = 16
-PARAMS = Path(__file__).parents[1] / "params.yaml"
 
 
 def _compare(key: str) -> None:
     episodes = fsgc.load_episodes(key, shots=5)
-    method = make_method(Experiment.from_params(load_params(PARAMS), "gin", key), episodes, seed=0)
+    method = fresh_method(episodes, "gin")
     assert isinstance(method, Transfer)
     method.eval()
     plain = PlainClassifier(episodes.num_features, method.settings, len(episodes.split.base)).eval()

@@ -1,45 +1,49 @@
-"""Loading datasets, splits and episodes by name; what is not stored yet is made first."""
+"""Loading datasets, splits and episodes by name; what is not stored, or was made by another recipe, is made first."""
 
 from __future__ import annotations
 
+import json
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from fsgc.data.build import READERS, build_graphs
+from fsgc.data.build import READERS
 from fsgc.data.catalog import dataset as catalog_entry
-from fsgc.data.download import download, is_downloaded
+from fsgc.data.download import is_downloaded
 from fsgc.data.graph_store import GraphStore
-from fsgc.data.splits import Split, make_split
+from fsgc.data.splits import Split, SplitSettings
 from fsgc.episodes.batches import Episodes
-from fsgc.episodes.store import EpisodeSettings, EpisodeStore, draw_episodes
+from fsgc.episodes.settings import EpisodeSettings
 from fsgc.errors import SettingsError
+from fsgc.experiment import Experiment, Keys
+from fsgc.files import replacing
+from fsgc.recipes import as_json, recipe
+from fsgc.settings import from_mapping
+from fsgc.steps import download, episodes, graphs, prepare, split
+from fsgc.steps.open import open_data, open_episodes
+from fsgc.steps.prepare import store_of
+from fsgc.training.checkpoint import describe
+from fsgc.training.settings import Training, TrainSettings
 from fsgc.workspace import Workspace
 
 log = logging.getLogger(__name__)
+DATA_ONLY = "wl"  # steps before `prepare` do not look at the method; any will do
 
 
 def load_graphs(dataset: str) -> GraphStore:
     """The graphs of a dataset of the catalog; downloaded and stored first if they are not there yet."""
-    entry, workspace = catalog_entry(dataset), Workspace.find()
-    path = workspace.graphs(dataset)
-    if not path.exists():
-        raw = workspace.raw(dataset)
-        if not is_downloaded(entry, raw):
-            log.info("downloading %s", entry.title)
-            download(entry, raw, workspace.partial(dataset))
-        log.info("storing the graphs of %s in %s", entry.title, path)
-        build_graphs(entry, raw).save(path)
-    return GraphStore.load(path)
+    workspace, experiment = Workspace.find(), _data_experiment(dataset)
+    ensure_graphs(workspace, experiment)
+    return GraphStore.load(workspace.graphs(dataset))
 
 
-def load_split(dataset: str, seed: int = 0) -> Split:
+def load_split(dataset: str, seed: int = 0, settings: SplitSettings | None = None) -> Split:
     """The classes and graphs of a dataset that serve training, validation and test."""
-    path = Workspace.find().split(dataset, seed)
-    if not path.exists():
-        make_split(catalog_entry(dataset), load_graphs(dataset).y, seed).save(path)
-    return Split.load(path)
+    workspace, experiment = Workspace.find(), _data_experiment(dataset, seed=seed, split=settings)
+    ensure_split(workspace, experiment, any_settings=settings is None)
+    return Split.load(workspace.split(dataset, seed))
 
 
 def load_episodes(
@@ -59,27 +63,121 @@ def load_episodes(
             are drawn anew; drawing more leaves the first ones as they were.
         features: node features, `None` for the catalog's; see `fsgc.data.features`.
     """
-    entry, workspace = catalog_entry(dataset), Workspace.find()
-    graphs, split = load_graphs(dataset), load_split(dataset, seed)
-    path = workspace.episodes(dataset, shots, seed)
-    if not path.exists() or (settings and EpisodeStore.open(path).settings != settings):
-        log.info("drawing the episodes of %s in %s", entry.title, path)
-        draw_episodes(path, graphs, split, entry.way, shots, seed, settings or EpisodeSettings())
-    return Episodes.open(workspace, dataset, shots, seed, features or entry.features)
+    workspace = Workspace.find()
+    experiment = _data_experiment(dataset, shots=shots, seed=seed, episodes=settings, features=features)
+    ensure_episodes(workspace, experiment, any_settings=settings is None)
+    return open_data(workspace, experiment)
+
+
+def open_experiment(experiment: Experiment, workspace: Workspace | None = None, any_settings: bool = False) -> Episodes:
+    """The episodes of an experiment with what its method wants prepared; whatever is missing is made first."""
+    workspace = workspace or Workspace.find()
+    ensure_episodes(workspace, experiment, any_settings)
+    store = store_of(workspace, experiment)
+    if store is not None:
+        _ensure("prepare", store.parent, workspace, experiment, prepare.run)
+    return open_episodes(workspace, experiment)
+
+
+def experiment_of(model_file: Path, dataset: str | None = None, shots: int | None = None) -> Experiment:
+    """The experiment that a model file is the result of, or the same on another dataset or with other shots."""
+    origin, settings = describe(model_file)
+    named: dict[str, Any] = {"model": origin.model, "seed": origin.seed}
+    named |= {"dataset": dataset or origin.dataset, "shots": shots or origin.shots or Keys.shots}
+    plain = Experiment.from_params({}, **named)
+    return replace(plain, features=origin.features, given=Training(origin.model, settings, TrainSettings()))
 
 
 def read_graphs(reader: str, directory: str | Path, **options: Any) -> GraphStore:
     """Read graphs of your own in one of the known formats.
 
     Args:
-        reader: `"tu"`, `"gsm"` or `"as_maml"`.
+        reader: `gsm`, `tu` or `as_maml`.
         directory: where the files are.
-        options: of the reader: `prefix="ENZYMES"` for `tu` and `as_maml`, `file="ENZYMES.txt"` for `gsm`.
+        options: what the reader wants to know, e.g. `prefix="MUTAG"` for `tu` or `file="mine.txt"` for `gsm`.
     """
-    function = {str(name): known for name, known in READERS.items()}.get(reader)
-    if function is None:
-        raise SettingsError(f"unknown reader {reader!r}; choose from {', '.join(READERS)}")
+    known = [name for name in READERS if name not in ("triangles_gen", "r52")]
+    if reader not in known:
+        raise SettingsError(f"reader must be one of {', '.join(known)}, got {reader!r}", key="reader")
     try:
-        return function(Path(directory), options)
+        return READERS[reader](Path(directory), options)
     except KeyError as error:
         raise SettingsError(f"the reader {reader!r} needs the option {error}") from error
+
+
+def ensure_graphs(workspace: Workspace, experiment: Experiment) -> None:
+    """Have the graph store of an experiment's dataset."""
+    entry = catalog_entry(experiment.keys.dataset)
+    path = workspace.graphs(entry.key)
+    if not _is_made("graphs", path, workspace, experiment, any_settings=False):
+        if not is_downloaded(entry, workspace.raw(entry.key)):
+            log.info("downloading %s", entry.title)
+            download.run(workspace, experiment)
+        _ensure("graphs", path, workspace, experiment, graphs.run)
+
+
+def ensure_split(workspace: Workspace, experiment: Experiment, any_settings: bool = False) -> None:
+    """Have the split of an experiment."""
+    ensure_graphs(workspace, experiment)
+    path = workspace.split(experiment.keys.dataset, experiment.keys.seed)
+    _ensure("split", path, workspace, experiment, split.run, any_settings)
+
+
+def ensure_episodes(workspace: Workspace, experiment: Experiment, any_settings: bool = False) -> None:
+    """Have the episode store of an experiment."""
+    ensure_split(workspace, experiment, any_settings)
+    keys = experiment.keys
+    path = workspace.episodes(keys.dataset, keys.shots, keys.seed)
+    _ensure("episodes", path, workspace, experiment, episodes.run, any_settings)
+
+
+def _ensure(
+    step: str,
+    path: Path,
+    workspace: Workspace,
+    experiment: Experiment,
+    make: Callable[[Workspace, Experiment], str],
+    any_settings: bool = False,
+) -> None:
+    """Run a step unless its store was made by the same recipe, or with `any_settings` by one of other settings."""
+    if _is_made(step, path, workspace, experiment, any_settings):
+        return
+    log.info(make(workspace, experiment))
+    with replacing(workspace.note(path)) as partial:
+        partial.write_text(as_json(recipe(step, experiment)), encoding="utf-8")
+
+
+def _is_made(step: str, path: Path, workspace: Workspace, experiment: Experiment, any_settings: bool) -> bool:
+    if not path.exists():
+        return False
+    made_by, wanted = _recipe_of(workspace.note(path)), json.loads(as_json(recipe(step, experiment)))
+    if any_settings and made_by:
+        made_by = {**made_by, "settings": wanted["settings"]}
+    return bool(made_by == wanted)
+
+
+def _recipe_of(note: Path) -> Mapping[str, Any]:
+    """The recipe that a note tells; none if it is missing or damaged, and then the store is made again."""
+    try:
+        content = json.loads(note.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return content if isinstance(content, dict) else {}
+
+
+def _data_experiment(
+    dataset: str,
+    shots: int = 5,
+    seed: int = 0,
+    split: SplitSettings | None = None,
+    episodes: EpisodeSettings | None = None,
+    features: Sequence[str] | None = None,
+) -> Experiment:
+    """An experiment as far as data goes."""
+    named = {"dataset": dataset, "model": DATA_ONLY, "shots": shots, "seed": seed}
+    return Experiment(
+        keys=from_mapping("", Keys, named, {name: name for name in named}),
+        features=tuple(features or catalog_entry(dataset).features),
+        split=split or SplitSettings(),
+        episodes=episodes or EpisodeSettings(),
+    )

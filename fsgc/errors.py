@@ -14,7 +14,16 @@ class FsgcError(Exception):
 
 
 class SettingsError(FsgcError):
-    """A setting is unknown, of the wrong type or out of range; the message names the key."""
+    """A setting is unknown, of the wrong type or out of range.
+
+    Args:
+        message: a sentence that names the key, the value and what is allowed.
+        key: the key alone, with which the message begins; empty where it is about something else.
+    """
+
+    def __init__(self, message: str, *, key: str = "") -> None:
+        super().__init__(message)
+        self.key = key
 
 
 class CatalogError(FsgcError):

@@ -1,36 +1,54 @@
 """Where the stores are.
 
-Everything computed lives below one data root, at a path that is a function of what it is, so that the DVC stages, the
-command line and the Python API find the same files.
+Everything computed lives below one data root. Under the command line, the Python API and the tables a path is a
+function of what it holds. The experiment of `dvc repro` has fixed paths instead: so `dvc metrics diff` compares two
+experiments, and no value in `params.yaml` can name a path that DVC would delete.
 """
 
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from platformdirs import user_cache_path
 
+if TYPE_CHECKING:
+    from fsgc.experiment import Keys
+    from fsgc.methods.contract import Scope
+
 DATA_VARIABLE = "FSGC_DATA"
+STORES = "stores"  # below data/ of a checkout, apart from what DVC owns there
+
+
+def project_root() -> Path | None:
+    """The fsgc checkout (or a project laid out like it) that the current directory is in."""
+    here = Path.cwd()
+    return next(
+        (each for each in (here, *here.parents) if (each / "dvc.yaml").exists() and (each / "pipeline").is_dir()), None
+    )
+
+
+def as_name(text: str) -> str:
+    """A word that is safe in a path, whatever the text."""
+    return re.sub(r"\W+", "_", text, flags=re.ASCII).strip("_")[:60] or "unnamed"
 
 
 @dataclass(frozen=True)
 class Workspace:
-    """The paths below a data root."""
+    """The paths below a data root, named after what they hold."""
 
     root: Path
 
     @classmethod
     def find(cls) -> Workspace:
-        """`$FSGC_DATA`, else `data/` of the fsgc checkout the current directory is in, else the user's cache."""
+        """`$FSGC_DATA`, else `data/stores` of the checkout the current directory is in, else the user's cache."""
         if value := os.environ.get(DATA_VARIABLE):
             return cls(Path(value))
-        here = Path.cwd()
-        for directory in (here, *here.parents):
-            if (directory / "dvc.yaml").exists() and (directory / "pipeline" / "episodes.py").exists():
-                return cls(directory / "data")
-        return cls(user_cache_path("fsgc"))
+        project = project_root()
+        return cls(project / "data" / STORES) if project else cls(user_cache_path("fsgc"))
 
     def raw(self, dataset: str) -> Path:
         """The directory of a dataset's raw files."""
@@ -52,18 +70,49 @@ class Workspace:
         """The episode store of a dataset."""
         return self.root / "episodes" / f"{dataset}-{shots}shot-seed{seed}.zarr"
 
-    def gram(self, dataset: str, kernel: str) -> Path:
-        """The Gram matrix of a kernel over the graphs of a dataset's novel classes."""
-        return self.root / "gram" / f"{dataset}-{kernel}.zarr"
+    def prepared(self, keys: Keys, scope: Scope) -> Path:
+        """The directory of what a method wants once for a dataset, named by all that it varies with."""
+        return self.root / "prepared" / named(keys, scope)
 
-    def superclasses(self, dataset: str, model: str, seed: int) -> Path:
-        """The super-classes of a dataset's base classes; empty for a model that needs none."""
-        return self.root / "superclasses" / f"{dataset}-{model}-seed{seed}.zarr"
-
-    def training(self, dataset: str, shots: int, model: str, seed: int) -> Path:
+    def training(self, keys: Keys, scope: Scope) -> Path:
         """Checkpoints of an unfinished training, kept to be resumed; outside DVC's outputs, which it deletes first."""
-        return self.root / ".training" / f"{dataset}-{shots}shot-{model}-seed{seed}"
+        return self.root / ".training" / named(keys, scope)
+
+    def note(self, store: Path) -> Path:
+        """The file that tells by which recipe a store was made."""
+        return self.root / ".recipes" / store.relative_to(self.root).with_suffix(".json")
 
     def episode_stores(self, dataset: str) -> list[Path]:
         """Every episode store of a dataset that exists, in the order of their names."""
         return sorted(self.root.glob(f"episodes/{dataset}-*shot-seed*.zarr"))
+
+
+def named(keys: Keys, scope: Scope) -> str:
+    """`dataset-5shot-model-seed0`, without what does not matter."""
+    parts = [keys.dataset, f"{keys.shots}shot" if scope.shots else "", as_name(keys.model)]
+    return "-".join(filter(None, [*parts, f"seed{keys.seed}" if scope.seed else ""]))
+
+
+@dataclass(frozen=True)
+class ExperimentWorkspace(Workspace):
+    """The paths of the experiment of `params.yaml`: the same whatever the experiment."""
+
+    def raw(self, _dataset: str) -> Path:
+        """The directory of the dataset's raw files."""
+        return self.root / "raw"
+
+    def graphs(self, _dataset: str) -> Path:
+        """The graph store."""
+        return self.root / "graphs.zarr"
+
+    def split(self, _dataset: str, _seed: int) -> Path:
+        """The split."""
+        return self.root / "split.json"
+
+    def episodes(self, _dataset: str, _shots: int, _seed: int) -> Path:
+        """The episode store."""
+        return self.root / "episodes.zarr"
+
+    def prepared(self, _keys: Keys, _scope: Scope) -> Path:
+        """The directory of what the method wants once for the dataset."""
+        return self.root / "prepared"

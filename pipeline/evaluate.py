@@ -1,4 +1,4 @@
-"""Stage `evaluate`: a trained method on the stored test episodes."""
+"""Stage `evaluate`: the trained method on the stored test episodes."""
 
 from __future__ import annotations
 
@@ -6,30 +6,30 @@ from pathlib import Path
 
 import click
 
-from fsgc.data.catalog import dataset as catalog_entry
-from fsgc.episodes.batches import Episodes
-from fsgc.evaluation.results import evaluate
+from fsgc.evaluation.results import RECORD, headline, write_json
 from fsgc.evaluation.summary import result_line
-from fsgc.training.checkpoint import TrainedModel
+from fsgc.experiment import Experiment
+from fsgc.recipes import recorded
+from fsgc.steps import evaluate
 from fsgc.workspace import Workspace
-from pipeline.stage import data_option, dataset_option, seed_option, shots_option, stage
+from pipeline.stage import stage
 
 
-@click.command()
-@dataset_option
-@shots_option
-@seed_option
-@data_option
-@click.option("--model-file", default="results/model.pt", show_default=True, type=click.Path(path_type=Path))
-@click.option("--out", default="results", show_default=True, type=click.Path(path_type=Path))
-@click.option("--metrics", default="metrics.json", show_default=True, type=click.Path(path_type=Path))
+@click.option(
+    "--model-dir", default="results", show_default=True, type=click.Path(path_type=Path), help="Of the model."
+)
+@click.option("--out", default="results", show_default=True, type=click.Path(path_type=Path), help="Where to write.")
+@click.option("--record-name", default=RECORD, show_default=True, help="The file with everything known of the result.")
+@click.option("--metrics", type=click.Path(path_type=Path), help="Also write the headline figures to this file.")
 @stage
-def main(dataset: str, shots: int, seed: int, workspace: Workspace, model_file: Path, out: Path, metrics: Path) -> None:
-    """Score all test episodes of a dataset; the only place where novel classes are looked at."""
-    episodes = Episodes.open(workspace, dataset, shots, seed, catalog_entry(dataset).features)
-    model = TrainedModel.load(model_file, episodes)
-    result = evaluate(model, episodes, metrics, out / "episodes.parquet", out / "scores.zarr")
-    click.echo(result_line(result))
+def main(
+    workspace: Workspace, experiment: Experiment, model_dir: Path, out: Path, record_name: str, metrics: Path | None
+) -> None:
+    """Run the step `evaluate`, the only one that looks at novel classes."""
+    record = evaluate.run(workspace, experiment, model_dir / "model.pt", out, recorded(experiment), record_name)
+    if metrics is not None:
+        write_json(metrics, headline(record))
+    click.echo(result_line(record))
 
 
 if __name__ == "__main__":

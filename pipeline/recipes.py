@@ -1,24 +1,27 @@
-"""Stage `recipes` of the tables: what every step depends on, in a file each."""
+"""Stage `recipes`: the whole experiment checked, and what every step of it depends on, in a file each."""
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import click
 
-from fsgc.tables.grid import Grid
-from fsgc.tables.recipes import write_recipes
-from pipeline.stage import stage
+from fsgc.experiment import Experiment, check_params
+from fsgc.files import replacing
+from fsgc.methods.registry import method_entry
+from fsgc.recipes import STEPS, as_json, recipe
+from fsgc.workspace import Workspace
+from pipeline.stage import DATA, stage
 
 
-@click.command()
-@click.option("--out", default="tables/recipes", show_default=True, type=click.Path(path_type=Path))
 @stage
-def main(out: Path) -> None:
-    """Check the lists and settings of all cells, and write the recipe of every step."""
-    grid = Grid.load()
-    count = write_recipes(grid, Path(), out)
-    click.echo(f"{count} recipes for {len(grid.cells())} cells in {out}")
+def main(_workspace: Workspace, experiment: Experiment) -> None:
+    """Check model, dataset, shots and all keys of params.yaml before any other stage runs."""
+    check_params(experiment.params, method_entry(experiment.keys.model))
+    with replacing(DATA / "recipes") as partial:
+        partial.mkdir()
+        for step in STEPS:
+            (partial / f"{step}.json").write_text(as_json(recipe(step, experiment)), encoding="utf-8")
+    keys = experiment.keys
+    click.echo(f"{keys.model} on {keys.dataset}, {keys.shots}-shot, seed {keys.seed}: settings checked")
 
 
 if __name__ == "__main__":

@@ -11,33 +11,45 @@ from typing import Any
 import click
 
 from fsgc.errors import FsgcError
-from fsgc.workspace import Workspace
+from fsgc.experiment import Experiment
+from fsgc.settings import PARAMS_FILE
+from fsgc.workspace import ExperimentWorkspace, Workspace
 
-dataset_option = click.option("--dataset", required=True, metavar="KEY", help="A dataset of the catalog.")
-shots_option = click.option("--shots", required=True, type=int, help="K, the supports of a class.")
-model_option = click.option("--model", required=True, metavar="NAME", help="A method of `fsgc models`.")
-seed_option = click.option("--seed", default=0, show_default=True, help="Of the split and the training episodes.")
-data_option = click.option(
-    "--data",
-    "workspace",
-    default="data",
-    show_default=True,
-    type=click.Path(file_okay=False, path_type=Path),
-    callback=lambda _context, _parameter, value: Workspace(value),
-    help="The data root.",
-)
+DATA = Path("data")
 
 
-def stage(function: Callable[..., None]) -> Callable[..., None]:
-    """Print an error of ours as one sentence and exit with 1; anything else is a bug and shows its traceback."""
+def stage(function: Callable[..., None]) -> click.Command:
+    """A command of the pipeline: without options the experiment of `params.yaml`, with them a cell of the tables.
+
+    The function is given the workspace and the experiment. An error of ours is printed as one sentence, with exit code
+    1; anything else is a bug and shows its traceback.
+    """
 
     @functools.wraps(function)
-    def guarded(*args: Any, **kwargs: Any) -> None:
+    def guarded(params: Path, tables: Path | None, keys: dict[str, Any], **more: Any) -> None:
         logging.captureWarnings(True)
         logging.basicConfig(level=logging.INFO, format="%(message)s")
+        given = {name: value for name, value in keys.items() if value is not None}
         try:
-            function(*args, **kwargs)
+            workspace = Workspace(tables) if tables else ExperimentWorkspace(DATA)
+            function(workspace, Experiment.load(params, **given), **more)
         except FsgcError as error:
             raise click.ClickException(str(error)) from error
 
-    return guarded
+    @functools.wraps(guarded)
+    def collected(dataset: str, model: str, shots: int, seed: int, features: str, **more: Any) -> None:
+        keys = {"dataset": dataset, "model": model, "shots": shots, "seed": seed, "features": features}
+        guarded(keys=keys, **more)
+
+    command: Callable[..., None] = collected
+    for option in (
+        click.option("--features", help="Node features, other than in the params file."),
+        click.option("--seed", type=int, help="The seed, other than in the params file."),
+        click.option("--shots", type=int, help="K, other than in the params file."),
+        click.option("--model", help="A method, other than in the params file."),
+        click.option("--dataset", help="A dataset, other than in the params file."),
+        click.option("--tables", type=click.Path(path_type=Path), help="A data root with paths named by content."),
+        click.option("--params", default=PARAMS_FILE, show_default=True, type=click.Path(path_type=Path)),
+    ):
+        command = option(command)
+    return click.command()(command)

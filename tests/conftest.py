@@ -16,6 +16,17 @@ settings.register_profile("fsgc", derandomize=True, deadline=None, max_examples=
 settings.load_profile("fsgc")
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """`--full-reliability`: thousands of mutations and hundreds of kills instead of a few."""
+    parser.addoption("--full-reliability", action="store_true", help="run tests/reliability at full length")
+
+
+@pytest.fixture(scope="session")
+def full(request: pytest.FixtureRequest) -> bool:
+    """Whether reliability is tested at full length."""
+    return bool(request.config.getoption("--full-reliability"))
+
+
 @pytest.fixture
 def outside_any_repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Train where no repository is: DVCLive opens the one it finds and leaves its pack files open."""

@@ -12,11 +12,11 @@ from torch import Tensor
 from fsgc.episodes.batches import Episodes
 from fsgc.methods.learned import LearnedMethod
 from fsgc.training.callbacks import Curves
-from fsgc.training.fit import fit
-from fsgc.training.settings import Experiment
+from fsgc.training.settings import Training
+from tests.fitting import fit
 
 
-def curves_after_resuming(experiment: Experiment, episodes: Episodes, root: Path) -> set[str]:
+def curves_after_resuming(experiment: Training, episodes: Episodes, root: Path) -> set[str]:
     """Train undisturbed, then with a death in epoch 2; the weights must agree. Returns the names of the curves."""
 
     def run(name: str) -> Tensor:

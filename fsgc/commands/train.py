@@ -1,4 +1,4 @@
-"""`fsgc train`: train and test a method on a dataset, without DVC."""
+"""`fsgc train`: train a method on a dataset, without DVC."""
 
 from __future__ import annotations
 
@@ -6,34 +6,61 @@ from pathlib import Path
 
 import click
 
-from fsgc.settings import PARAMS_FILE, load_params
+from fsgc.settings import PARAMS_FILE
 
 
 @click.command()
 @click.argument("model")
 @click.argument("dataset")
-@click.option("-k", "--shots", default=5, show_default=True, help="K, labelled graphs per class.")
-@click.option("--seed", default=0, show_default=True, help="Of split, training episodes and weights.")
-@click.option("--params", default=PARAMS_FILE, show_default=True, type=click.Path(path_type=Path), help="Settings.")
-@click.option("-o", "--out", required=True, type=click.Path(path_type=Path), help="The model file to write.")
-def train(model: str, dataset: str, shots: int, seed: int, params: Path, out: Path) -> None:
-    """Train the method MODEL on DATASET and write the weights of its best validation epoch.
+@click.option(
+    "-k", "--shots", default=5, show_default=True, type=click.IntRange(1), help="K, labelled graphs per class."
+)
+@click.option("--seed", default=0, show_default=True, type=click.IntRange(0), help="Of split, episodes and weights.")
+@click.option(
+    "-o", "--out", required=True, type=click.Path(dir_okay=False, path_type=Path), help="The model file to write."
+)
+@click.option("--force", is_flag=True, help="Overwrite the model file if it exists.")
+@click.option("--preset", help="Another preset than that of the settings file: paper or authors.")
+@click.option(
+    "--features", help="Other node features than that of the settings file, such as degree_onehot+label_onehot."
+)
+@click.option(
+    "--params",
+    default=PARAMS_FILE,
+    show_default=True,
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="The settings; without the file, the defaults.",
+)
+def train(
+    model: str, dataset: str, shots: int, seed: int, out: Path, force: bool, preset: str | None, features: str | None,
+    params: Path,
+) -> None:  # fmt: skip
+    """Train the method MODEL on the stored episodes of DATASET; data that is not there yet is made first.
 
-    Data that is not stored yet is downloaded and drawn first. A run that was killed goes on from its last epoch when
-    the same command is given again. The curves go to a directory beside the model file.
-    """
-    from fsgc.api import load_episodes
-    from fsgc.episodes.store import EpisodeSettings
+    A run that was killed resumes from its last epoch. The curves go beside the model file.
+
+    \b
+    Example:
+      fsgc train pn letter_high -k 10 -o pn.pt && fsgc evaluate pn.pt
+    """  # noqa: D301
+    from fsgc.api import open_experiment
+    from fsgc.errors import StoreError
+    from fsgc.experiment import Experiment, check_params
     from fsgc.methods.registry import method_entry
-    from fsgc.settings import section
-    from fsgc.training.run import train_model, training_line
-    from fsgc.training.settings import Experiment
+    from fsgc.recipes import digest, recipe
+    from fsgc.settings import load_params
+    from fsgc.steps import train as step
     from fsgc.workspace import Workspace
 
-    experiment = Experiment.from_params(load_params(params), model, dataset)
-    episodes = load_episodes(dataset, shots, seed, section("episodes", EpisodeSettings, params))
-    entry = method_entry(model)
-    entry.method().prepare(episodes, load_params(params), **entry.options)
-    state = Workspace.find().training(dataset, shots, model, seed)
-    trained = train_model(experiment, episodes, seed, state, out, out.with_suffix(".curves"))
-    click.echo(f"{training_line(trained, experiment)}\nwritten to {out}")
+    if out.exists() and not force:
+        raise StoreError(f"{out} exists; choose another name with -o, or overwrite it with --force")
+    keys = {"model": model, "dataset": dataset, "shots": shots, "seed": seed}
+    keys |= {name: value for name, value in (("preset", preset), ("features", features)) if value is not None}
+    values = load_params(params) if params.exists() or params != PARAMS_FILE else {}
+    experiment = Experiment.from_params(values, **keys)
+    check_params(values, method_entry(model))
+    workspace = Workspace.find()
+    open_experiment(experiment, workspace)
+    made_by = digest(recipe("train", experiment))
+    click.echo(step.run(workspace, experiment, out, out.with_suffix(".curves"), made_by))
+    click.echo(f"written to {out}")

@@ -16,6 +16,8 @@ from fsgc.data.catalog import Member, RawFile
 from fsgc.errors import ChecksumError
 
 _CHUNK = 1 << 16
+# What Python decompresses in bounded pieces; of the others it takes a whole block at once, however large it becomes.
+_BOUNDED = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 
 
 def store(file: RawFile, stream: BinaryIO, directory: Path) -> None:
@@ -87,6 +89,10 @@ def _find(archive: zipfile.ZipFile, name: str) -> zipfile.ZipInfo:
     found = [info for info in archive.infolist() if info.filename.replace("\\", "/").rpartition("/")[2] == name]
     if len(found) != 1:
         raise ChecksumError(f"expected one member {name} in the archive, found {len(found)}")
+    if found[0].compress_type not in _BOUNDED:
+        raise ChecksumError(
+            f"{name} is compressed by method {found[0].compress_type}; only stored and deflated are read"
+        )
     return found[0]
 
 

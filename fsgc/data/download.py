@@ -6,7 +6,6 @@ the same output whatever the source.
 
 from __future__ import annotations
 
-import fcntl
 import json
 import logging
 from collections.abc import Iterator
@@ -14,10 +13,12 @@ from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 
+from filelock import FileLock, Timeout
+
 from fsgc.data.catalog import Dataset, Member
 from fsgc.data.fetch import DEFAULT_PATIENCE, Patience, fetch
-from fsgc.errors import DownloadError
-from fsgc.files import replacing, sha256_of
+from fsgc.errors import DownloadError, StoreError
+from fsgc.files import replacing, sha256_of, sweep
 
 MANIFEST = "manifest.json"
 _log = logging.getLogger(__name__)
@@ -41,6 +42,7 @@ def download(dataset: Dataset, target: Path, partial_dir: Path, patience: Patien
     """
     try:
         with _one_at_a_time(dataset, partial_dir):
+            sweep(target.parent)
             if is_downloaded(dataset, target) and _is_intact(dataset, target):
                 return
             with replacing(target) as directory:
@@ -48,7 +50,7 @@ def download(dataset: Dataset, target: Path, partial_dir: Path, patience: Patien
                 for file in dataset.files:
                     fetch(file, directory, partial_dir, patience)
                 (directory / MANIFEST).write_text(_manifest(dataset), encoding="utf-8")
-    except OSError as error:
+    except (OSError, StoreError) as error:
         raise DownloadError(f"{dataset.key}: cannot store the raw files in {target}: {error}") from error
 
 
@@ -87,10 +89,13 @@ def _manifest(dataset: Dataset) -> str:
 def _one_at_a_time(dataset: Dataset, partial_dir: Path) -> Iterator[None]:
     """Hold the lock of `partial_dir`; the system frees it when its holder ends, even if killed."""
     partial_dir.mkdir(parents=True, exist_ok=True)
-    with (partial_dir / "lock").open("ab") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            _log.warning("%s: waiting for another process that downloads it", dataset.key)
-            fcntl.flock(lock, fcntl.LOCK_EX)
+    lock = FileLock(partial_dir / "lock")
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        _log.warning("%s: waiting for another process that downloads it", dataset.key)
+        lock.acquire()
+    try:
         yield
+    finally:
+        lock.release()

@@ -19,14 +19,16 @@ from urllib.parse import quote, urlsplit
 import requests
 from tqdm import tqdm
 
+from fsgc.data.answer import Answer, SlowError, WebError
 from fsgc.data.archive import store
 from fsgc.data.catalog import RawFile
 from fsgc.errors import ChecksumError, DownloadError, SettingsError
 
 MIRROR_VARIABLE = "FSGC_MIRROR"
-_CHUNK = 1 << 16
 _HASH = 10
 _LONGEST_PAUSE = 30.0
+_LONGEST_NUMBER = 16
+_LONGEST_MESSAGE = 500
 _TRANSIENT_ERRORS = (requests.ConnectionError, requests.Timeout, requests.exceptions.ChunkedEncodingError)
 _log = logging.getLogger(__name__)
 
@@ -39,14 +41,27 @@ class Patience:
         attempts: how often to ask before the next address is tried; only transient failures are asked again.
         pause: seconds to wait after the first failure; doubled after each further one.
         timeout: seconds to wait for a connection, and for the next bytes.
+        grace: seconds that one address may take in all, and
+        slowest: bytes a second that must come beyond these; what has come by then waits to be resumed.
     """
 
     attempts: int = 4
     pause: float = 1.0
     timeout: tuple[float, float] = (10.0, 30.0)
+    grace: float = 180.0
+    slowest: float = 10_000.0
 
 
 DEFAULT_PATIENCE = Patience()
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Why an address was passed over; `other_bytes` if it has something else than the file expected."""
+
+    address: str
+    reason: str
+    other_bytes: bool
 
 
 class _TransientError(Exception):
@@ -72,7 +87,7 @@ def fetch(file: RawFile, directory: Path, partial_dir: Path, patience: Patience 
         SettingsError: `FSGC_MIRROR` is neither a directory nor an http(s) address.
         DownloadError: no address has the file; a `ChecksumError` if one has other bytes than expected.
     """
-    failures: list[tuple[str, DownloadError]] = []
+    failures: list[Failure] = []
     for address in _addresses(file):
         try:
             if isinstance(address, Path):
@@ -80,10 +95,10 @@ def fetch(file: RawFile, directory: Path, partial_dir: Path, patience: Patience 
             else:
                 _from_web(file, address, directory, partial_path(file, address, partial_dir), patience)
         except DownloadError as error:
-            failures.append((_without_password(address), error))
+            failures.append(Failure(_without_password(address), _printable(error), isinstance(error, ChecksumError)))
             continue
         for failure in failures:
-            _log.warning("passed over %s: %s", *failure)
+            _log.warning("passed over %s: %s", failure.address, failure.reason)
         for leftover in partial_dir.glob(f"{glob.escape(file.name)}-{'?' * _HASH}.part"):  # of any address
             leftover.unlink()
         return
@@ -145,24 +160,27 @@ def _from_web(file: RawFile, address: str, directory: Path, partial: Path, patie
 def _transfer(file: RawFile, address: str, partial: Path, patience: Patience) -> None:
     """Complete `partial`, in several attempts if need be."""
     reason, pause = "", 0.0
+    deadline = time.monotonic() + patience.grace + file.size / patience.slowest
     for attempt in range(patience.attempts):
         if attempt:
             time.sleep(min(max(pause, patience.pause * 2 ** (attempt - 1)), _LONGEST_PAUSE))
         try:
             with partial.open("ab") as out:
-                _attempt(file, address, out, patience)
+                _attempt(file, address, out, patience, deadline)
         except _TransientError as error:
             reason, pause = str(error), error.pause
-        except _TRANSIENT_ERRORS as error:
+        except WebError as error:
+            if not isinstance(error.__cause__, _TRANSIENT_ERRORS):
+                raise DownloadError(_root_cause(error)) from error
             reason, pause = _root_cause(error), 0.0
-        except requests.RequestException as error:
-            raise DownloadError(_root_cause(error)) from error
+        except SlowError as error:
+            raise DownloadError(str(error)) from error
         else:
             return
     raise DownloadError(f"{reason} (gave up after {patience.attempts} attempts)")
 
 
-def _attempt(file: RawFile, address: str, out: BinaryIO, patience: Patience) -> None:
+def _attempt(file: RawFile, address: str, out: BinaryIO, patience: Patience, deadline: float) -> None:
     """Ask for what `out` lacks and append it."""
     start = out.tell()
     if start > file.size:
@@ -172,7 +190,8 @@ def _attempt(file: RawFile, address: str, out: BinaryIO, patience: Patience) -> 
     headers = {"Accept-Encoding": "identity"}  # so that sizes and ranges count the file's own bytes
     if start:
         headers["Range"] = f"bytes={start}-"
-    with requests.get(address, headers=headers, stream=True, timeout=patience.timeout) as response:
+    with Answer(address, headers, patience.timeout, deadline) as answer:
+        response = answer.response
         status, served = response.status_code, response.headers.get("Content-Range", "")
         if status == 416 and served == f"bytes */{start}":
             return  # nothing is missing; the exact size of a zip is not known beforehand
@@ -182,7 +201,7 @@ def _attempt(file: RawFile, address: str, out: BinaryIO, patience: Patience) -> 
         _check_status(response)
         if status == 200:  # the whole file, asked for or not
             start = out.truncate(0)
-        _receive(response, file, out, start)
+        _receive(answer, file, out, start)
 
 
 def _check_status(response: requests.Response) -> None:
@@ -192,16 +211,16 @@ def _check_status(response: requests.Response) -> None:
     reason = f"the server answered {status} {response.reason}"
     if status in (408, 429) or status >= 500:
         after = response.headers.get("Retry-After", "")
-        raise _TransientError(reason, float(after) if after.isdecimal() else 0.0)
+        raise _TransientError(reason, float(_number(after) or 0))
     raise DownloadError(reason)
 
 
-def _receive(response: requests.Response, file: RawFile, out: BinaryIO, start: int) -> None:
+def _receive(answer: Answer, file: RawFile, out: BinaryIO, start: int) -> None:
     """Append the body to `out`, which holds `start` bytes; never beyond the size in the catalog."""
-    position, end = start, _announced_end(response, file, start)
+    position, end = start, _announced_end(answer.response, file, start)
     # `disable=None`: no bar where standard error is not a terminal.
     with tqdm(total=end, initial=start, desc=file.name, unit="B", unit_scale=True, disable=None) as bar:
-        for chunk in response.iter_content(_CHUNK):
+        for chunk in answer:
             position += len(chunk)
             if position > file.size:
                 limit = "at most " if file.members else ""
@@ -217,10 +236,15 @@ def _announced_end(response: requests.Response, file: RawFile, start: int) -> in
     """The size the file should have after this body; None where only the body itself tells its end."""
     if "Content-Encoding" in response.headers or "Transfer-Encoding" in response.headers:
         return None
-    length = response.headers.get("Content-Length", "")
-    if length.isdecimal():
-        return start + int(length)
+    length = _number(response.headers.get("Content-Length", ""))
+    if length is not None:
+        return start + length
     return None if file.members else file.size
+
+
+def _number(header: str) -> int | None:
+    """A number that a server sent, if it is one and no larger than any file."""
+    return int(header) if header.isascii() and header.isdecimal() and len(header) < _LONGEST_NUMBER else None
 
 
 def _root_cause(error: BaseException) -> str:
@@ -230,15 +254,21 @@ def _root_cause(error: BaseException) -> str:
     return str(error) or type(error).__name__
 
 
+def _printable(error: Exception) -> str:
+    """A message in which a server may have had its say: no control characters, and no more than a few lines."""
+    text = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in str(error))
+    return text if len(text) <= _LONGEST_MESSAGE else f"{text[:_LONGEST_MESSAGE]}…"
+
+
 def _without_password(address: Path | str) -> str:
     if isinstance(address, Path) or "@" not in (parts := urlsplit(address)).netloc:
         return str(address)
     return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
 
 
-def _failure(file: RawFile, failures: list[tuple[str, DownloadError]]) -> DownloadError:
+def _failure(file: RawFile, failures: list[Failure]) -> DownloadError:
     lines = [f"{file.name} could not be obtained. Tried:" if failures else f"{file.name} has no public address."]
-    lines += [f"  {address}: {error}" for address, error in failures]
+    lines += [f"  {failure.address}: {failure.reason}" for failure in failures]
     if os.environ.get(MIRROR_VARIABLE):
         lines.append(f"The mirror set by {MIRROR_VARIABLE} should hold this file as {file.mirror}.")
     else:
@@ -246,5 +276,5 @@ def _failure(file: RawFile, failures: list[tuple[str, DownloadError]]) -> Downlo
             f"Off-line, or is an address gone? Set the environment variable {MIRROR_VARIABLE} to a directory "
             f"or an http(s) address that holds this file as {file.mirror}."
         )
-    kind = ChecksumError if any(isinstance(error, ChecksumError) for _, error in failures) else DownloadError
+    kind = ChecksumError if any(failure.other_bytes for failure in failures) else DownloadError
     return kind("\n".join(lines))

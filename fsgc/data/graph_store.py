@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fsgc.errors import DataFormatError, StoreError
+from fsgc.integrity import REMEDY
 from fsgc.zarr_io import read_arrays, write_arrays
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 IntArray = npt.NDArray[np.integer[Any]]
 KIND = "fsgc.graphs"
 VERSION = 1
-_ARRAYS = ("node_ptr", "edge_ptr", "edge_index", "node_label", "node_attr", "y")
+ARRAYS = ("node_ptr", "edge_ptr", "edge_index", "node_label", "node_attr", "y")
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,16 +110,16 @@ class GraphStore:
     @classmethod
     def load(cls, path: Path | str) -> GraphStore:
         """Read a store; `StoreError` if it is missing, damaged or inconsistent."""
-        arrays, attributes = read_arrays(Path(path), KIND, _ARRAYS)
+        arrays, attributes = read_arrays(Path(path), KIND, ARRAYS)
         try:
             return cls(**arrays, attributes=attributes)
         except DataFormatError as error:
-            raise StoreError(f"{path} is inconsistent ({error}); delete it and build it again") from error
+            raise StoreError(f"{path} is inconsistent ({error}); {REMEDY}") from error
 
     def save(self, path: Path | str) -> None:
         """Write the store as a Zarr group, whole or not at all."""
         attributes = {**self.attributes, "kind": KIND, "version": VERSION}
-        write_arrays(Path(path), {name: getattr(self, name) for name in _ARRAYS}, attributes)
+        write_arrays(Path(path), {name: getattr(self, name) for name in ARRAYS}, attributes)
 
     def __len__(self) -> int:
         return len(self.y)
@@ -147,7 +148,7 @@ class GraphStore:
     def fingerprint(self) -> str:
         """A SHA-256 over all arrays: equal exactly for equal graphs in equal order."""
         digest = hashlib.sha256()
-        for name in _ARRAYS:
+        for name in ARRAYS:
             array = getattr(self, name)
             digest.update(f"{name} {array.shape} {array.dtype.str} ".encode())
             digest.update(array.tobytes())
@@ -166,6 +167,23 @@ class GraphStore:
             node_label=self.node_label[nodes],
             node_attr=self.node_attr[nodes],
             y=self.y[index],
+        )
+
+    def followed_by(self, other: GraphStore) -> GraphStore:
+        """These graphs and then those of another store, whose nodes must have as many attributes."""
+        if self.node_attr.shape[1] != other.node_attr.shape[1]:
+            raise DataFormatError(
+                f"the nodes of these graphs have {other.node_attr.shape[1]} attributes, those of the graphs before "
+                f"them {self.node_attr.shape[1]}"
+            )
+        return replace(
+            self,
+            node_ptr=np.concatenate([self.node_ptr, self.node_ptr[-1] + other.node_ptr[1:]]),
+            edge_ptr=np.concatenate([self.edge_ptr, self.edge_ptr[-1] + other.edge_ptr[1:]]),
+            edge_index=np.concatenate([self.edge_index, other.edge_index], axis=1),
+            node_label=np.concatenate([self.node_label, other.node_label]),
+            node_attr=np.concatenate([self.node_attr, other.node_attr]),
+            y=np.concatenate([self.y, other.y]),
         )
 
     def rows_of(self, graphs: IntArray) -> npt.NDArray[np.int64]:

@@ -10,21 +10,17 @@ from __future__ import annotations
 import io
 import math
 import pickle
-import pickletools
+import re
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 
+from fsgc.data.pickle_inspection import inspect
 from fsgc.data.text import read_bytes
 from fsgc.errors import DataFormatError
 
-_REFUSED_OPERATIONS = {
-    "PERSID", "BINPERSID", "EXT1", "EXT2", "EXT4", "INST", "OBJ", "NEWOBJ", "NEWOBJ_EX", "BYTEARRAY8", "NEXT_BUFFER",
-    "READONLY_BUFFER",
-}  # fmt: skip
-_MEMO_OPERATIONS = {"PUT", "BINPUT", "LONG_BINPUT"}
-_NUMBER_KINDS = {"b", "i", "u", "f"}
+_NUMBER_TYPES = re.compile(r"[biuf](1|2|4|8)")
 
 
 class _Dtype:
@@ -38,12 +34,9 @@ class _Dtype:
         self.order = state[1]
 
     def resolve(self) -> np.dtype[Any]:
-        dtype = np.dtype(self.code)
-        if self.order in (">", "<"):
-            dtype = np.dtype(self.order + dtype.str[1:])
-        if dtype.kind not in _NUMBER_KINDS:
-            raise ValueError(f"an array of {dtype} is not an array of numbers")
-        return dtype
+        if not _NUMBER_TYPES.fullmatch(self.code):
+            raise ValueError(f"an array of {self.code!r} is not an array of numbers")
+        return np.dtype((self.order if self.order in (">", "<") else "=") + self.code)
 
 
 class _Array:
@@ -58,7 +51,7 @@ class _Array:
     def resolve(self) -> np.ndarray[Any, np.dtype[Any]]:
         _, shape, dtype, fortran, data = self.state
         flat = np.frombuffer(data, dtype=dtype.resolve())
-        if math.prod(shape) != len(flat):
+        if math.prod(shape) != len(flat) or max(shape, default=1) > max(1, len(flat)):
             raise ValueError(f"{len(flat)} numbers do not fill an array of shape {shape}")
         return flat.reshape(shape, order="F" if fortran else "C")
 
@@ -98,16 +91,6 @@ class _Unpickler(pickle.Unpickler):
             raise pickle.UnpicklingError(f"it asks for '{module}.{name}', which is not admitted") from None
 
 
-def _inspect(data: bytes) -> None:
-    """Walk through the program without running it; refuse what could call code or exhaust memory."""
-    for count, (operation, argument, position) in enumerate(pickletools.genops(data)):
-        if operation.name in _REFUSED_OPERATIONS:
-            raise pickle.UnpicklingError(f"operation {operation.name} at byte {position} is not admitted")
-        if operation.name in _MEMO_OPERATIONS and (argument is None or argument > count):
-            # The C reader allocates its memo up to the largest index named.
-            raise pickle.UnpicklingError(f"memo index {argument} at byte {position} is out of order")
-
-
 def load_pickle(file: Path) -> Any:
     """Read a pickle of containers, numbers, strings and NumPy arrays of numbers; refuse any other.
 
@@ -115,7 +98,7 @@ def load_pickle(file: Path) -> Any:
     """
     data = read_bytes(file)
     try:
-        _inspect(data)
+        inspect(data)
         value = _Unpickler(io.BytesIO(data)).load()
         return value.resolve() if isinstance(value, _Array) else value
     except Exception as error:  # a hostile pickle can make the reader raise nearly anything

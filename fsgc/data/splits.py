@@ -2,23 +2,40 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
+from pydantic import Field
 
 from fsgc.data.catalog import Dataset
 from fsgc.errors import SettingsError, StoreError
 from fsgc.files import replacing
+from fsgc.integrity import REMEDY, read_sealed, write_sealed
 from fsgc.random import generator
+from fsgc.settings import settings
 
 Part = Literal["train", "val", "test"]
 PARTS: tuple[Part, ...] = ("train", "val", "test")
 KIND = "fsgc.split"
 VERSION = 1
+
+
+@settings
+class SplitSettings:
+    """The section `split` of `params.yaml`.
+
+    Attributes:
+        held_out_share: share of each base class's graphs that validate, where the catalog names no validation classes.
+        validation: `published`, as above, or `classes`: where the catalog names no validation classes, N base classes
+            drawn by the seed validate and do not train. On ENZYMES such classes tell far more about novel ones than
+            graphs of seen classes do.
+    """
+
+    held_out_share: Annotated[float, Field(gt=0, lt=1)] = 0.2
+    validation: Literal["published", "classes"] = "published"
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +85,7 @@ class Split:
             )
 
     def save(self, path: Path) -> None:
-        """Write the split as JSON."""
+        """Write the split as JSON, with its digest."""
         content = {
             "kind": KIND,
             "version": VERSION,
@@ -81,39 +98,55 @@ class Split:
             "held_out": self.held_out.tolist(),
         }
         with replacing(path) as partial:
-            partial.write_text(json.dumps(content) + "\n", encoding="utf-8")
+            write_sealed(partial, content)
 
     @classmethod
     def load(cls, path: Path) -> Split:
-        """Read a split written by `save`."""
+        """Read a split written by `save`; `StoreError` if it is missing, damaged or of another version."""
         try:
-            content = json.loads(path.read_text(encoding="utf-8"))
+            content = read_sealed(path)
             if content.pop("kind") != KIND or content.pop("version") != VERSION:
-                raise StoreError(f"{path} is not a split of this version of fsgc; delete it and make it again")
+                raise StoreError(f"{path} is not a split of this version of fsgc; {REMEDY}")
             for name in ("base", "validation", "novel"):
                 content[name] = tuple(content[name])
             content["held_out"] = np.asarray(content["held_out"], dtype=np.int64)
             return cls(**content)
         except FileNotFoundError:
             raise StoreError(f"{path} does not exist; run 'dvc repro', or make it with 'fsgc build'") from None
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise StoreError(f"{path} is damaged ({error!r}); delete it and make it again") from error
+        except (ValueError, KeyError, TypeError) as error:
+            raise StoreError(f"{path} is damaged ({error!r}); {REMEDY}") from error
 
 
-def make_split(dataset: Dataset, y: npt.NDArray[np.integer[Any]], seed: int = 0, held_out_share: float = 0.2) -> Split:
+def _with_validation_classes(dataset: Dataset, seed: int) -> Dataset:
+    """The same dataset with N of its base classes moved to validation."""
+    if len(dataset.base) < 2 * dataset.way:
+        raise SettingsError(
+            f"split.validation 'classes' takes {dataset.way} of the base classes of {dataset.key!r} and must leave "
+            f"{dataset.way} to train on, but there are {len(dataset.base)}; use 'published'"
+        )
+    drawn = generator("split-classes", dataset.key, seed).permutation(len(dataset.base))[: dataset.way]
+    validation = tuple(dataset.base[i] for i in sorted(drawn))
+    return replace(dataset, validation=validation, base=tuple(c for c in dataset.base if c not in validation))
+
+
+def make_split(
+    dataset: Dataset, y: npt.NDArray[np.integer[Any]], seed: int = 0, settings: SplitSettings | None = None
+) -> Split:
     """Split a dataset as table 5 of the paper does.
 
-    Where the catalog names no validation classes, `held_out_share` of the graphs of each base class, rounded, are drawn
-    for validation; which ones depends on the dataset, the class and `seed` only.
+    Where the catalog names no validation classes, `settings.held_out_share` of the graphs of each base class, rounded,
+    are drawn for validation; which ones depends on the dataset, the class and `seed` only.
     """
-    if not 0 < held_out_share < 1:
-        raise SettingsError(f"split.held_out_share: {held_out_share} is not between 0 and 1")
+    chosen = settings or SplitSettings()
+    share = chosen.held_out_share
+    if chosen.validation == "classes" and not dataset.validation:
+        dataset = _with_validation_classes(dataset, seed)
     held_out: list[npt.NDArray[np.int64]] = [np.zeros(0, dtype=np.int64)]
     if not dataset.validation:
         for c in dataset.base:
             graphs = np.flatnonzero(y == c)
             draw = generator("split", dataset.key, c, seed).permutation(len(graphs))
-            held_out.append(graphs[draw[: round(held_out_share * len(graphs))]])
+            held_out.append(graphs[draw[: round(share * len(graphs))]])
     split = Split(
         dataset=dataset.key,
         seed=seed,

@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 import torch
 from torch import Tensor
-from torch_geometric.data import Batch
 
-from fsgc.data.features import FeatureTable, node_features
+from fsgc.data.encodings import FeatureTable
+from fsgc.data.features import FeatureEncoder
 from fsgc.data.graph_store import GraphStore
 from fsgc.data.splits import Part, Split
 from fsgc.episodes.store import EpisodeStore
 from fsgc.errors import SettingsError, StoreError
-from fsgc.workspace import Workspace
+from fsgc.integrity import REMEDY
+
+if TYPE_CHECKING:
+    from torch_geometric.data import Batch
 
 
 @dataclass(frozen=True)
@@ -32,6 +38,26 @@ class EpisodeBatch:
 
     graphs: Tensor
     shots: int
+
+    @classmethod
+    def of_labelled(cls, support: Tensor, labels: Tensor, query: Tensor) -> EpisodeBatch:
+        """One episode of labelled graphs, any number of each class, and others, whose order is that of `query`.
+
+        Supports of smaller classes are repeated in turn; the last query is repeated until every class has as many.
+
+        Args:
+            support: int64 `[S]`, graph indices.
+            labels: int64 `[S]`, 0 to C−1, each at least once.
+            query: int64 `[M]`, graph indices.
+        """
+        counts = torch.bincount(labels)
+        way, shots = len(counts), int(counts.max())
+        first = counts.cumsum(0) - counts
+        place = first[:, None] + torch.arange(shots, device=labels.device) % counts[:, None]
+        supports = support[labels.argsort(stable=True)][place]  # [C, K]
+        queries = -(-len(query) // way)
+        padded = query[torch.arange(way * queries, device=query.device).clamp(max=len(query) - 1)]
+        return cls(torch.cat([supports, padded.view(way, queries)], 1).unsqueeze(0), shots)
 
     def to(self, device: torch.device) -> EpisodeBatch:
         """The same on a device."""
@@ -68,24 +94,32 @@ class Episodes:
         split: which classes and graphs serve what.
         store: the episodes as graph indices.
         feature_names: what `features` are made of.
-        workspace: where they are stored, and with them what methods prepare once for a dataset.
+        prepared: the store that the method wanted to have prepared for these graphs; None if it wanted none.
     """
 
     graphs: GraphStore
     split: Split
     store: EpisodeStore
     feature_names: tuple[str, ...]
-    workspace: Workspace | None = None
+    prepared: Path | None = None
 
     @classmethod
-    def open(cls, workspace: Workspace, dataset: str, shots: int, seed: int, features: Sequence[str]) -> Episodes:
+    def open(
+        cls, graphs: Path, split: Path, store: Path, features: Sequence[str], prepared: Path | None = None
+    ) -> Episodes:
         """Open what is stored of a dataset; episodes drawn from other graphs than the stored ones are refused."""
-        path = workspace.episodes(dataset, shots, seed)
-        graphs, split = GraphStore.load(workspace.graphs(dataset)), Split.load(workspace.split(dataset, seed))
-        store = EpisodeStore.open(path)
-        if store.attributes["graphs"] != graphs.fingerprint():
-            raise StoreError(f"{path} was drawn from other graphs than those stored now; delete it to draw it again")
-        return cls(graphs, split, store, tuple(features), workspace)
+        stored, episodes = GraphStore.load(graphs), EpisodeStore.open(store)
+        if episodes.attributes["graphs"] != stored.fingerprint():
+            raise StoreError(f"{store} was drawn from other graphs than those stored now; delete it to draw it again")
+        divided = Split.load(split)
+        origin = (divided.dataset, divided.seed, divided.graphs)
+        for file, found in (
+            (graphs, (stored.attributes.get("dataset", divided.dataset), divided.seed, len(stored))),
+            (store, (episodes.attributes["dataset"], episodes.attributes["seed"], len(stored))),
+        ):
+            if found != origin:
+                raise StoreError(f"{file} is of {found}, but {split} of {origin} (dataset, seed, graphs); {REMEDY}")
+        return cls(stored, divided, episodes, tuple(features), prepared)
 
     @property
     def way(self) -> int:
@@ -100,12 +134,26 @@ class Episodes:
     @cached_property
     def features(self) -> FeatureTable:
         """The node features of all graphs; scales and vocabularies come from base classes."""
-        return node_features(self.graphs, self.feature_names, self.split.base)
+        return self.encoder.encode(self.graphs)
+
+    @cached_property
+    def encoder(self) -> FeatureEncoder:
+        """What makes features of graphs, these or others."""
+        return FeatureEncoder.fit(self.graphs, self.feature_names, self.split.base)
 
     @property
     def num_features(self) -> int:
         """The width of the node features."""
         return int(self.features.table.shape[1])
+
+    def identity(self) -> str:
+        """A SHA-256 over what the episodes are: their graphs, split, counts, seeds and features."""
+        what = {
+            "episodes": dict(self.store.attributes),
+            "held_out": self.split.held_out.tolist(),
+            "features": self.feature_names,
+        }
+        return hashlib.sha256(json.dumps(what, sort_keys=True, default=str).encode()).hexdigest()
 
     def test_fingerprint(self) -> str:
         """A SHA-256 over the test episodes and their graphs: equal where results can be compared in pairs."""

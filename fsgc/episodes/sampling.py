@@ -106,6 +106,11 @@ def _draw_block(
     return np.take(members, place).reshape(BLOCK, way, per_class)
 
 
+def stream_key(dataset: str, part: str, way: int, shots: int, queries: int, seed: int) -> tuple[str | int, ...]:
+    """The name of the stream that the episodes of a part of a dataset's split are drawn from."""
+    return ("episodes", dataset, part, way, shots, queries, seed)
+
+
 def sample_episodes(
     pools: Sequence[IntArray], episodes: int, way: int, per_class: int, key: Sequence[str | int]
 ) -> npt.NDArray[np.int32]:

@@ -11,43 +11,17 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import zarr
 
 from fsgc.data.graph_store import GraphStore
 from fsgc.data.splits import PARTS, Part, Split
-from fsgc.episodes.sampling import sample_episodes
-from fsgc.errors import SettingsError, StoreError
-from fsgc.zarr_io import open_group, write_arrays
+from fsgc.episodes.sampling import sample_episodes, stream_key
+from fsgc.episodes.settings import EpisodeSettings
+from fsgc.errors import SettingsError
+from fsgc.zarr_io import ArrayGroup, open_group, write_arrays
 
 KIND = "fsgc.episodes"
 VERSION = 1
 Indices = npt.NDArray[np.int32]
-
-
-@dataclass(frozen=True)
-class EpisodeSettings:
-    """How many episodes of what shape; the defaults are the paper's.
-
-    Attributes:
-        queries: Q; lowered for a part of the split whose smallest class has fewer than K + Q graphs.
-        train_epochs: epochs of training episodes to store, each new.
-        train_per_epoch: training episodes of an epoch.
-        val: validation episodes.
-        test: test episodes.
-        test_seed: what the test episodes are drawn with, whatever the training seed.
-    """
-
-    queries: int = 15
-    train_epochs: int = 40
-    train_per_epoch: int = 2000
-    val: int = 500
-    test: int = 5000
-    test_seed: int = 0
-
-    def __post_init__(self) -> None:
-        for name in ("queries", "train_epochs", "train_per_epoch", "val", "test"):
-            if getattr(self, name) < 1:
-                raise SettingsError(f"episodes.{name}: {getattr(self, name)} is not a positive number")
 
 
 class FewerQueriesWarning(UserWarning):
@@ -83,13 +57,13 @@ class EpisodeStore:
 
     path: Path
     attributes: Mapping[str, Any]
-    _group: zarr.Group = field(repr=False)
+    _group: ArrayGroup = field(repr=False)
 
     @classmethod
     def open(cls, path: Path | str) -> EpisodeStore:
         """Open a store; its arrays are read when first used."""
         group = open_group(Path(path), KIND)
-        return cls(Path(path), dict(group.attrs), group)
+        return cls(Path(path), group.attributes, group)
 
     @property
     def way(self) -> int:
@@ -117,27 +91,21 @@ class EpisodeStore:
             raise SettingsError(
                 f"epoch {epoch} is not stored: {self.path} has {epochs}; raise episodes.train_epochs to store more"
             )
-        return self._read("train", slice(epoch * rows, (epoch + 1) * rows))
+        return self._group.read("train", slice(epoch * rows, (epoch + 1) * rows))
 
     @cached_property
     def val(self) -> Indices:
         """All validation episodes."""
-        return self._read("val", slice(None))
+        return self._group.read("val")
 
     @cached_property
     def test(self) -> Indices:
         """All test episodes."""
-        return self._read("test", slice(None))
+        return self._group.read("test")
 
     def part(self, part: Part, epoch: int = 0) -> Indices:
         """The episodes of a part of the split; of training, those of one epoch."""
         return self.train(epoch) if part == "train" else getattr(self, part)
-
-    def _read(self, name: str, rows: slice) -> Indices:
-        try:
-            return np.asarray(self._group[name][rows], dtype=np.int32)  # type: ignore[index]
-        except Exception as error:  # zarr and its codecs raise many types
-            raise StoreError(f"{self.path} is damaged ({error!r}); delete it and draw it again") from error
 
 
 def draw_episodes(
@@ -161,7 +129,7 @@ def draw_episodes(
         pools = list(split.pools(graphs.y, part).values())
         queries[part] = usable_queries(split.dataset, part, min(map(len, pools)), shots, settings.queries)
         part_seed = settings.test_seed if part == "test" else seed
-        key = ("episodes", split.dataset, part, way, shots, queries[part], part_seed)
+        key = stream_key(split.dataset, part, way, shots, queries[part], part_seed)
         arrays[part] = sample_episodes(pools, counts[part], way, shots + queries[part], key)
     attributes = {
         "kind": KIND,

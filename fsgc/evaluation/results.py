@@ -1,36 +1,46 @@
-"""The result of an experiment: metrics, a row per episode, the scores."""
+"""The result of an experiment: a record of everything, a row per episode, the scores."""
 
 from __future__ import annotations
 
 import json
 import time
-from importlib.metadata import version
+from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from fsgc.episodes.batches import Episodes
+from fsgc.evaluation.outcomes import OUTCOMES, Outcomes
+from fsgc.evaluation.panels import named_intervals
 from fsgc.evaluation.predict import predict_scores
 from fsgc.evaluation.statistics import Summary, episode_table
 from fsgc.files import replacing
+from fsgc.provenance import circumstances
 from fsgc.training.checkpoint import TrainedModel
 from fsgc.zarr_io import write_arrays
 
 SCORES_KIND = "fsgc.scores"
-PACKAGES = ("fsgc", "numpy", "scikit-learn", "torch")
+RECORD = "record.json"
+HEADLINE = ("accuracy", "accuracy_ci95", "macro_f1")  # what `dvc metrics` and `dvc exp show` compare
 
 
-def evaluate(model: TrainedModel, episodes: Episodes, metrics: Path, rows: Path, scores: Path) -> dict[str, Any]:
-    """Run a trained method over all stored test episodes and write what came out.
+def evaluate(
+    model: TrainedModel, episodes: Episodes, out: Path, made_by: Mapping[str, Any], record_name: str = RECORD
+) -> dict[str, Any]:
+    """Run a trained method over all stored test episodes and write what came out below `out`.
+
+    Files: `record.json` (everything that is known of the result), `outcomes.bin` (which queries were answered
+    correctly, see `fsgc.evaluation.outcomes`), `episodes.parquet` (a row per episode), `scores.zarr` (`[E, N·Q, N]`).
 
     Args:
         model: the trained method.
         episodes: the stored episodes.
-        metrics: `metrics.json` to write.
-        rows: a parquet file to write, a row per episode.
-        scores: a Zarr store to write, the scores `[E, N·Q, N]`.
+        out: the directory to write to.
+        made_by: what else to record: settings, preset, recipes.
+        record_name: another name for `record.json`.
 
     Returns:
-        The metrics as written.
+        The record.
     """
     start = time.perf_counter()
     values = predict_scores(model.method, episodes, "test")
@@ -38,36 +48,44 @@ def evaluate(model: TrainedModel, episodes: Episodes, metrics: Path, rows: Path,
     table = episode_table(values, episodes.way)
     accuracy, f1 = (Summary.of(table[name].to_numpy()) for name in ("accuracy", "macro_f1"))
     identity = {
-        "model": model.model,
+        "model": model.origin.model,
         "dataset": episodes.split.dataset,
         "way": episodes.way,
         "shots": episodes.shots,
         "queries": episodes.store.queries("test"),
-        "seed": model.seed,
+        "seed": model.origin.seed,
         "episodes": len(table),
         "test_episodes": episodes.test_fingerprint(),
     }
-    result = {
+    outcomes = Outcomes.of(values, episodes)
+    record = {
         **identity,
         "accuracy": accuracy.mean,
         "accuracy_std": accuracy.std,
         "accuracy_ci95": accuracy.ci95,
+        "intervals": named_intervals(outcomes),
         "macro_f1": f1.mean,
         "transductive": model.method.transductive,
+        "features": list(episodes.feature_names),
+        **made_by,
+        **circumstances(),
         "test_seconds": seconds,
-        "versions": {name: version(name) for name in PACKAGES},
-        "train": {
-            "seconds": model.report.seconds,
-            "epochs": model.report.epochs,
-            "best_epoch": model.report.best_epoch,
-            "best_validation": model.report.best,
-            "parameters": model.report.parameters,
-            "peak_memory": model.report.peak_memory,
-        },
+        "train": asdict(model.report),
     }
-    with replacing(rows) as partial:
+    with replacing(out / "episodes.parquet") as partial:
         table.write_parquet(partial)
-    write_arrays(scores, {"scores": values}, {"kind": SCORES_KIND, **identity})
-    with replacing(metrics) as partial:
-        partial.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
-    return result
+    write_arrays(out / "scores.zarr", {"scores": values}, {"kind": SCORES_KIND, **identity})
+    outcomes.save(out / OUTCOMES)
+    write_json(out / record_name, record)
+    return record
+
+
+def write_json(path: Path, content: Mapping[str, Any]) -> None:
+    """Write a JSON file whole or not at all."""
+    with replacing(path) as partial:
+        partial.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+
+
+def headline(record: Mapping[str, Any]) -> dict[str, Any]:
+    """The few values that experiments are compared by; nothing that differs between two runs of the same."""
+    return {name: record[name] for name in HEADLINE} | {"best_epoch": record["train"]["best_epoch"]}

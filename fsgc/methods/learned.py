@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 import pytorch_lightning as pl
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from fsgc.data.encodings import FeatureTable
+from fsgc.data.graph_store import GraphStore
 from fsgc.episodes.batches import EpisodeBatch, Episodes, StoredBatches
-from fsgc.methods.contract import Method
+from fsgc.methods.contract import Method, Run
 from fsgc.nn.graph_tensors import GraphTensors
+from fsgc.training.fit import fit
+from fsgc.training.plan import Batches, BatchPlan
+from fsgc.training.report import FitReport
 
 
 @dataclass(frozen=True)
@@ -42,29 +47,6 @@ def accuracy(scores: Tensor, labels: Tensor) -> Tensor:
     return (scores.detach().argmax(-1) == labels).float().mean()
 
 
-@dataclass(frozen=True)
-class BatchPlan:
-    """How training data is cut into batches.
-
-    Attributes:
-        size: episodes (or graphs) of a batch.
-        per_epoch: episodes of an epoch; 0: as many as are stored for one.
-        seed: of what is drawn in training.
-    """
-
-    size: int
-    per_epoch: int
-    seed: int
-
-
-class Batches(Protocol):
-    """The batches of an epoch, and how many they are; each has `graphs` and can be moved to a device."""
-
-    def __iter__(self) -> Iterator[Any]: ...
-
-    def __len__(self) -> int: ...
-
-
 class LearnedMethod(pl.LightningModule, Method):
     """A method with weights: what training needs beyond `Method` is `loss` and an optimiser.
 
@@ -80,7 +62,11 @@ class LearnedMethod(pl.LightningModule, Method):
 
     def attach(self, episodes: Episodes) -> None:
         """Give the method the graphs that episodes refer to; they are no part of its weights."""
-        self._graphs = GraphTensors(episodes.graphs, episodes.features)
+        self.attach_graphs(episodes.graphs, episodes.features)
+
+    def attach_graphs(self, graphs: GraphStore, features: FeatureTable) -> None:
+        """Give the method graphs and the features of their nodes."""
+        self._graphs = GraphTensors(graphs, features)
 
     @property
     def graphs(self) -> GraphTensors:
@@ -88,6 +74,19 @@ class LearnedMethod(pl.LightningModule, Method):
         if self._graphs is None:
             raise RuntimeError("attach the graphs first")
         return self._graphs
+
+    def fit(self, run: Run) -> FitReport:
+        """Train by gradient descent; the weights are then those of the best epoch by validation."""
+        return fit(self, run)
+
+    def state(self) -> dict[str, Any]:
+        """The weights."""
+        return self.state_dict()
+
+    def load_state(self, state: Mapping[str, Any]) -> None:
+        """Take weights over; training is done."""
+        self.load_state_dict(state)
+        self.eval()
 
     def move(self, device: torch.device | str) -> None:
         """Bring weights and graphs to a device."""

@@ -38,6 +38,11 @@ class Entry:
         """The full name of the module."""
         return self.path.split(":")[0]
 
+    @property
+    def section(self) -> str:
+        """The section of `params.yaml` with its hyperparameters."""
+        return self.method().section
+
     def method(self) -> type[Method]:
         """The class."""
         result: type[Method] = getattr(import_module(self.module), self.path.split(":")[1])
@@ -57,10 +62,18 @@ def _transfer(conv: str) -> Entry:
     return Entry(conv.upper(), about, "fsgc.methods.transfer:Transfer", {"conv": conv})
 
 
+def _faith(title: str, about: str, **options: Any) -> Entry:
+    return Entry(title, about, "fsgc.methods.faith.method:Faith", options)
+
+
 def _kernel(name: str, title: str, about: str) -> Entry:
     return Entry(
         title, f"{about} kernel and an SVM per episode.", "fsgc.methods.kernel.method:KernelMethod", {"kernel": name}
     )
+
+
+def _discriminant(title: str, about: str, **options: Any) -> Entry:
+    return Entry(title, about, "fsgc.methods.discriminant.method:Discriminant", options)
 
 
 METHODS: Mapping[str, Entry] = {
@@ -75,6 +88,28 @@ METHODS: Mapping[str, Entry] = {
     "gsm": Entry(
         "GSM*", "Super-classes from spectra, attention among graphs.", "fsgc.methods.gsm.method:GraphSpectralMeasures"
     ),
+    "faith": _faith("FAITH", "An episode among tasks of base classes; its queries are seen together."),
+    "faith_inductive": _faith("FAITH, inductive", "The same, each query by itself.", inductive=True),
+    "smf_gin": Entry(
+        "SMF-GIN",
+        "GIN read-outs fused; prototypes of centred, normalised embeddings.",
+        "fsgc.methods.smf_gin.method:SmfGin",
+    ),
+    "smf_gin_local": Entry(
+        "SMF-GIN, local",
+        "The same with halves of the graph, cut by the order of its nodes.",
+        "fsgc.methods.smf_gin.method:SmfGinLocal",
+    ),
+    "spnp": Entry(
+        "SPNP (from its abstract)",
+        "A neural process over PN's embeddings; no claim about the published accuracies.",
+        "fsgc.methods.spnp.method:PrototypicalNeuralProcess",
+    ),
+    "untrained": Entry(
+        "Untrained",
+        "PN at its initial weights: what its structure alone is worth.",
+        "fsgc.methods.untrained:UntrainedNetwork",
+    ),
     "pn": _pn("PN", "Prototypical network with a GIN embedder."),
     "pn_mu": _pn("PN+MU", "PN regularised by latent mixup.", mixup=True),
     "pn_tae": _pn("PN+TAE", "PN with embeddings adapted to the episode.", task_adaptive=True),
@@ -85,6 +120,28 @@ METHODS: Mapping[str, Entry] = {
         task_adaptive=True,
         mixup=True,
         pooling="mean_std",
+    ),
+    "discriminant": _discriminant(
+        "Discriminant", "Descriptors, a metric in closed form and a shrunken linear discriminant per episode."
+    ),
+    "discriminant_nearest_mean": _discriminant(
+        "Descriptors, nearest mean", "The nearest class mean among the same descriptors.", metric=False, shrinkage=False
+    ),
+    "discriminant_metric": _discriminant(
+        "Descriptors, metric", "The nearest class mean under the discriminant's metric.", shrinkage=False
+    ),
+    "discriminant_no_cycles": _discriminant(
+        "Discriminant without cycles", "The discriminant without columns that count cycles.", cycles=False
+    ),
+    "discriminant_pn": Entry(
+        "Discriminant+PN",
+        "The discriminant with a trained PN's embedding as one more view.",
+        "fsgc.methods.discriminant.with_pn:DiscriminantPN",
+    ),
+    "head_pn": Entry(
+        "PN, discriminant head",
+        "A trained PN whose distances are those of the discriminant's head.",
+        "fsgc.methods.discriminant.with_pn:HeadPN",
     ),
 }
 

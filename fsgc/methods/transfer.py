@@ -6,7 +6,7 @@ embedded once, and the heads of thousands of episodes are one batched computatio
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import torch
 import torch.nn.functional as F
@@ -15,15 +15,17 @@ from torch import Tensor
 from fsgc.episodes.batches import EpisodeBatch, Episodes
 from fsgc.errors import SettingsError
 from fsgc.methods.base_graphs import GraphBatches, GraphSample, base_graphs
-from fsgc.methods.contract import TaskShape
-from fsgc.methods.learned import Batches, BatchPlan, LearnedMethod, Loss, accuracy
+from fsgc.methods.contract import Scope, TaskShape
+from fsgc.methods.learned import LearnedMethod, Loss, accuracy
 from fsgc.nn.embedder import Embedder
 from fsgc.nn.heads import HEADS_AT_ONCE, HeadWeights, MLPHead, apply_heads, fine_tune, fresh_head
 from fsgc.nn.in_chunks import embed_graphs
-from fsgc.nn.settings import EmbedderSettings, check_count
+from fsgc.nn.settings import Conv, EmbedderSettings
+from fsgc.settings import Count, Positive, Seed, settings
+from fsgc.training.plan import Batches, BatchPlan
 
 
-@dataclass(frozen=True)
+@settings
 class TransferSettings(EmbedderSettings):
     """Hyperparameters; those of the embedder are explained in `EmbedderSettings`.
 
@@ -34,20 +36,15 @@ class TransferSettings(EmbedderSettings):
         head_seed: of the weights that every head starts from.
     """
 
-    lr: float = 1e-4
-    head_lr: float = 1e-2
-    head_steps: int = 10
-    head_seed: int = 0
+    lr: Positive = 1e-4
+    head_lr: Positive = 1e-2
+    head_steps: Count = 10
+    head_seed: Seed = 0
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name in ("lr", "head_lr"):
-            if not getattr(self, name) > 0:
-                raise SettingsError(f"{name}: {getattr(self, name)} does not fit; it must be above 0")
-        check_count("head_steps", self.head_steps)
-        check_count("head_seed", self.head_seed, least=0)
         if self.norm == "episode":
-            raise SettingsError("norm: 'episode' does not fit; transfer embeds each graph by itself")
+            raise SettingsError("norm must not be 'episode': transfer embeds each graph by itself", key="norm")
 
 
 class Transfer(LearnedMethod):
@@ -62,9 +59,10 @@ class Transfer(LearnedMethod):
     settings_type = TransferSettings
     section = "transfer"
     trains_on = "graphs"
+    trained_for = Scope(shots=False, seed=True)
     episodes_at_once = 5000
 
-    def __init__(self, shape: TaskShape, settings: TransferSettings, conv: str = "gin") -> None:
+    def __init__(self, shape: TaskShape, settings: TransferSettings, conv: Conv = "gin") -> None:
         super().__init__()
         self.settings = replace(settings, conv=conv)
         self.embedder = Embedder(shape.num_features, self.settings)
@@ -99,6 +97,21 @@ class Transfer(LearnedMethod):
         # Few episodes at a time: what a head reads and writes then stays near the processor.
         chunks = torch.split(place, HEADS_AT_ONCE)
         return torch.cat([self._tune_and_score(start, z[chunk], episodes.shots, labels) for chunk in chunks])
+
+    def classify(self, support: Tensor, labels: Tensor, query: Tensor) -> Tensor:
+        """Logits under a head fine-tuned on all supports, however many each class has: `[M, C]`."""
+        classes, width = int(labels.max()) + 1, self.settings.width
+        with torch.no_grad():
+            z = embed_graphs(self.embedder, self.graphs, torch.cat([support, query])).unsqueeze(0)
+        drawn = fresh_head(width, width, classes, torch.Generator().manual_seed(self.settings.head_seed))
+        start = HeadWeights(*(weight.to(z) for weight in drawn))
+        supports, steps, lr = z[:, : len(support)], self.settings.head_steps, self.settings.head_lr
+        return apply_heads(fine_tune(start, supports, labels, steps, lr), z[:, len(support) :])[0]
+
+    @torch.no_grad()
+    def vectors(self, support: Tensor, labels: Tensor, graphs: Tensor) -> Tensor:  # noqa: ARG002
+        """The embeddings that the head is fine-tuned on, `[g, d]`."""
+        return embed_graphs(self.embedder, self.graphs, graphs)
 
     def embed(self, episodes: EpisodeBatch) -> Tensor:
         """The embeddings that heads are fine-tuned on, `[B, N, K+Q, d]`."""

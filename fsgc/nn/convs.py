@@ -17,7 +17,7 @@ from fsgc.nn.graph_tensors import GraphBatch
 from fsgc.nn.inputs import NodeFeatures, as_features
 from fsgc.nn.norms import Groups, make_norm
 from fsgc.nn.segments import Segments
-from fsgc.nn.settings import CONVS, EmbedderSettings, check_choice
+from fsgc.nn.settings import EmbedderSettings, Norm
 
 
 class GraphConv(nn.Module, ABC):
@@ -42,7 +42,7 @@ class GINConv(GraphConv):
     """
 
     def __init__(
-        self, in_width: int, width: int, mlp_layers: int = 2, norm: str = "graph", learnable_eps: bool = True
+        self, in_width: int, width: int, mlp_layers: int = 2, norm: Norm = "graph", learnable_eps: bool = True
     ) -> None:
         super().__init__()
         widths = [in_width] + [width] * mlp_layers
@@ -136,7 +136,6 @@ class GATConv(GraphConv):
 
 def make_conv(settings: EmbedderSettings, in_width: int) -> GraphConv:
     """The convolution that the settings name, from `in_width` to `settings.width`."""
-    kind = check_choice("conv", settings.conv, CONVS)
-    if kind == "gin":
+    if settings.conv == "gin":
         return GINConv(in_width, settings.width, settings.gin_mlp_layers, settings.norm, settings.learnable_eps)
-    return GATConv(in_width, settings.width) if kind == "gat" else GCNConv(in_width, settings.width)
+    return GATConv(in_width, settings.width) if settings.conv == "gat" else GCNConv(in_width, settings.width)

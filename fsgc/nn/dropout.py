@@ -10,8 +10,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from fsgc.nn.settings import check_fraction
-
 
 def keep_mask(like: Tensor, rate: float) -> Tensor:
     """A mask for `like`, on its device: 0 with probability `rate`, else `1 / (1 - rate)`.
@@ -36,7 +34,7 @@ class Dropout(nn.Module):
 
     def __init__(self, rate: float) -> None:
         super().__init__()
-        self.rate = check_fraction("dropout", rate)
+        self.rate = rate
 
     def forward(self, x: Tensor) -> Tensor:
         """Apply to a tensor of any shape."""

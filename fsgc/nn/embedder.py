@@ -14,7 +14,7 @@ from fsgc.nn.inputs import NodeFeatures
 from fsgc.nn.norms import Groups
 from fsgc.nn.pooling import mean_std
 from fsgc.nn.segments import Segments
-from fsgc.nn.settings import EmbedderSettings, check_count
+from fsgc.nn.settings import EmbedderSettings
 
 
 class JumpingKnowledge(nn.Module):
@@ -61,7 +61,6 @@ class Embedder(nn.Module):
 
     def __init__(self, num_features: int, settings: EmbedderSettings) -> None:
         super().__init__()
-        check_count("num_features", num_features)
         self.settings = settings
         width, count = settings.width, settings.num_convs
         in_widths = [num_features] + [width] * (count - 1)

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from fsgc.nn.fused_norm import EPS, can_be_fused, graph_norm, graph_norm_relu
 from fsgc.nn.segments import Segments
-from fsgc.nn.settings import NORMS, check_choice
+from fsgc.nn.settings import Norm
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,9 +93,8 @@ class NoNorm(NodeNorm):
         return F.relu(x) if relu else x
 
 
-def make_norm(kind: str, width: int) -> NodeNorm:
+def make_norm(kind: Norm, width: int) -> NodeNorm:
     """The norm that a setting names: `graph`, `batch`, `episode` or `none`."""
-    check_choice("norm", kind, NORMS)
     if kind == "batch":
         return BatchNorm(width)
     return NoNorm() if kind == "none" else GraphNorm(width, across_graphs=kind == "episode")

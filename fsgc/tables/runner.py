@@ -1,30 +1,28 @@
 """Running the cells of the tables side by side on one machine.
 
-DVC runs one stage at a time; here several `dvc repro`, each of one cell, run at once. What the cells share is computed
-first, so that no two of them want to write the same thing. A cell that fails leaves its reason and stops no other.
+What the cells share (graphs, splits, episodes, prepared stores) is reproduced by DVC first. Then every model with its
+cells is computed in a process of its own, several at once; DVC only takes the results over, one command at a time, so
+nothing ever waits for its locks. A cell that fails leaves its reason and stops no other.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import shlex
+import queue
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from threading import Lock
+from threading import Lock, Thread
 
-from fsgc.errors import FsgcError
 from fsgc.files import remove, replacing
-from fsgc.tables.grid import CELLS, CellKey
-from fsgc.tables.recipes import OF_METHODS
+from fsgc.tables.dvc import Dvc
+from fsgc.tables.grid import CELLS, TABLES, CellKey
+from fsgc.tables.plan import Work, stages_of
+from fsgc.tables.status import FAILED, METRICS, State, status_of
 
-PIPELINE = "tables/dvc.yaml"
-FAILED = "failed.json"
 LINES_OF_A_REASON = 3
 
 
@@ -39,122 +37,147 @@ class Outcome:
         """The cell and how it ended, in a line."""
         if self.reason is not None:
             return f"{self.cell.name} failed: {self.reason}"
-        metrics = json.loads((CELLS / self.cell.name / "metrics.json").read_text(encoding="utf-8"))
-        return f"{self.cell.name} {100 * metrics['accuracy']:.2f} ± {100 * metrics['accuracy_ci95']:.2f}"
+        metrics = json.loads((CELLS / self.cell.name / METRICS).read_text(encoding="utf-8"))
+        return f"{self.cell.name} {100 * metrics['accuracy']:.2f}"
 
 
 class Runner:
-    """Runs `dvc repro` for cells of the project in the current directory.
+    """Computes cells of the project in the current directory.
 
     Args:
-        jobs: how many cells at once.
-        threads: threads of the numerical libraries of each; by default the cores are shared equally.
+        jobs: how many models at once.
+        threads: threads of the numerical libraries of each; results may differ in the last digits between numbers of
+            threads, so each records its own.
     """
 
-    def __init__(self, jobs: int, threads: int | None = None) -> None:
-        self.jobs = jobs
-        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-        self.threads = threads or max(1, cores // jobs)
+    def __init__(self, jobs: int, threads: int = 1) -> None:
+        self.jobs, self.threads = jobs, threads
+        self.dvc = Dvc(TABLES)
         self._processes: set[subprocess.Popen[str]] = set()
         self._lock = Lock()
         self._stopped = False
 
-    def prepare(self, cells: Sequence[CellKey]) -> None:
+    def prepare(self, works: Sequence[Work]) -> None:
         """Compute what the cells share; a dataset that fails here makes its cells fail later, each with a reason."""
-        code, output = self._dvc("repro", "--single-item", f"{PIPELINE}:recipes")
-        if code:
-            raise FsgcError(f"the recipes of the tables cannot be written: {_reason(output)}")
-        self._dvc("repro", "--keep-going", *dict.fromkeys(_shared(cells)), echo=True)
+        shared = dict.fromkeys(
+            f"{step}@{name}"
+            for work in works
+            for step, name in stages_of(work).items()
+            if step in ("episodes", "prepare")
+        )
+        self.dvc.repro("recipes")
+        self.dvc.repro("--keep-going", *shared, may_fail=True)
 
-    def run(
-        self, cells: Sequence[CellKey], started: Callable[[CellKey], None], ended: Callable[[Outcome], None]
-    ) -> None:
-        """Run the given cells; the callbacks are called from several threads, one at a time.
+    def run(self, works: Sequence[Work], started: Callable[[CellKey], None], ended: Callable[[Outcome], None]) -> None:
+        """Compute the given cells, those of one model together; the callbacks are called from this thread.
 
-        However this ends, short of SIGKILL, no process is left behind.
+        However this ends, even by SIGKILL, no process is left behind.
         """
-        report = Lock()
+        groups = list(by_model(works).values())
+        todo: queue.SimpleQueue[list[Work]] = queue.SimpleQueue()
+        for group in groups:
+            todo.put(group)
+        news: queue.SimpleQueue[tuple[list[Work], str | bool | None]] = queue.SimpleQueue()
+        threads = [
+            Thread(target=self._work, args=(todo, news), daemon=True) for _ in range(min(self.jobs, len(groups)))
+        ]
+        for thread in threads:
+            thread.start()
+        try:
+            left = len(groups)
+            while left:
+                group, message = news.get()
+                if message is True:
+                    for work in group:
+                        started(work.cell)
+                    continue
+                left -= 1
+                self.take_over(group, message or None, ended)
+        finally:
+            self._stop()
 
-        def one(cell: CellKey) -> None:
-            if self._stopped:
-                return
-            with report:
-                started(cell)
-            outcome = Outcome(cell, self._run_cell(cell))
-            if not self._stopped:
-                with report:
-                    ended(outcome)
-
-        with ThreadPoolExecutor(self.jobs) as pool:
+    def _work(
+        self,
+        todo: queue.SimpleQueue[list[Work]],
+        news: queue.SimpleQueue[tuple[list[Work], str | bool | None]],
+    ) -> None:
+        while not self._stopped:
             try:
-                for future in as_completed([pool.submit(one, cell) for cell in cells]):
-                    future.result()
-            finally:
-                self._stop()
+                group = todo.get_nowait()
+            except queue.Empty:
+                return
+            news.put((group, True))
+            news.put((group, self._compute(group)))
 
-    def _run_cell(self, cell: CellKey) -> str | None:
-        """Train and test one cell; the reason if that failed."""
-        targets = [f"{PIPELINE}:{stage}@{cell.target}" for stage in OF_METHODS]
-        # Only these two stages: with the shared ones checked for every cell, two cells would wait for each other.
-        code, output = self._dvc("repro", "--single-item", *targets)
-        mark = CELLS / cell.name / FAILED
-        if code == 0:
-            remove(mark)
-            return None
-        reason = _reason(output)
-        if not self._stopped:
-            command = shlex.join(["dvc", "repro", targets[-1]])
-            with replacing(mark) as partial:
-                partial.write_text(json.dumps({"reason": reason, "command": command}, indent=2) + "\n")
-        return reason
-
-    def _dvc(self, *arguments: str, echo: bool = False) -> tuple[int, str]:
-        """Run DVC; its exit code and what it printed, which `echo` also passes on."""
-        threads = {name: str(self.threads) for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS")}
+    def _compute(self, group: list[Work]) -> str | None:
+        """Compute the cells of a model in a process; the reason if that failed."""
+        names = [work.cell.name for work in group]
         process = subprocess.Popen(  # noqa: S603  (the words are names from our own lists)
-            [sys.executable, "-m", "dvc", "--wait-for-lock", *arguments],
+            [sys.executable, "-m", "fsgc.tables.worker", *names],
+            stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            stdin=subprocess.DEVNULL,
             text=True,
-            # The stages call `python`: it must be the one that runs this.
-            env={
-                **os.environ,
-                **threads,
-                "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]),
-            },
+            env=self._environment(),
             start_new_session=True,
         )
         with self._lock:
             self._processes.add(process)
-        lines = []
+            if self._stopped:
+                process.kill()
         assert process.stdout is not None
-        for line in process.stdout:
-            lines.append(line)
-            if echo:
-                sys.stderr.write(line)
+        lines = [line.rstrip() for line in process.stdout]
         code = process.wait()
         with self._lock:
             self._processes.discard(process)
-        return code, "".join(lines)
+        return None if code == 0 else _reason(lines, code)
+
+    def take_over(self, group: list[Work], reason: str | None, ended: Callable[[Outcome], None]) -> None:
+        """Record in DVC what is finished, note why the rest is not, and tell."""
+        finished = [work for work in group if reason is None or _is_fresh(work)]
+        if finished:
+            self.dvc.commit(f"train@{group[0].model}", *(f"evaluate@{work.cell.name}" for work in finished))
+        for work in group:
+            mark = FAILED / f"{work.cell.name}.json"
+            if work in finished:
+                remove(mark)
+            else:
+                command = f"cd tables && dvc repro evaluate@{work.cell.name}"
+                with replacing(mark) as partial:
+                    partial.write_text(json.dumps({"reason": reason, "command": command}, indent=2) + "\n")
+            ended(Outcome(work.cell, None if work in finished else reason))
+
+    def _environment(self) -> Mapping[str, str]:
+        return {**os.environ, **dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS"), str(self.threads))}
 
     def _stop(self) -> None:
-        self._stopped = True
         with self._lock:
+            self._stopped = True
             for process in self._processes:
-                os.killpg(process.pid, signal.SIGTERM)
+                os.killpg(process.pid, signal.SIGKILL)
 
 
-def _shared(cells: Iterable[CellKey]) -> Iterator[str]:
-    """What DVC calls the shared stages that end in what the cells need; those before them it finds itself."""
-    for cell in cells:
-        yield f"{PIPELINE}:episodes@{cell.dataset}-{cell.shots}-{cell.seed}"
-        yield f"{PIPELINE}:kernel@{cell.dataset}-{cell.model}"
-        yield f"{PIPELINE}:superclasses@{cell.dataset}-{cell.model}-{cell.seed}"
+def by_model(works: Iterable[Work]) -> dict[str, list[Work]]:
+    """The cells that share a model, by its name."""
+    groups: dict[str, list[Work]] = {}
+    for work in works:
+        groups.setdefault(work.model, []).append(work)
+    return groups
 
 
-def _reason(output: str) -> str:
-    """Why a `dvc repro` failed: our own sentence if it printed one, else its last lines."""
-    lines = [line.strip() for line in output.splitlines() if line.strip()]
-    ours = [line.removeprefix("Error: ") for line in lines if line.startswith("Error: ")]
-    return ours[0] if ours else "\n".join(lines[-LINES_OF_A_REASON:])
+def _is_fresh(work: Work) -> bool:
+    """Whether a cell of a group that failed was finished before the failure."""
+    return status_of(work).state is State.CURRENT
+
+
+def _reason(lines: list[str], code: int) -> str:
+    """Why a worker failed: our own sentence if it printed one, else its last lines."""
+    said = [line for line in lines if line]
+    ours = [line.removeprefix("Error: ") for line in said if line.startswith("Error: ")]
+    if ours:
+        return ours[-1]
+    if code < 0:
+        return f"killed by {signal.Signals(-code).name}" + (
+            "; perhaps out of memory" if code == -signal.SIGKILL else ""
+        )
+    return "\n".join(said[-LINES_OF_A_REASON:]) or f"exit code {code}"

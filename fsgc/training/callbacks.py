@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pytorch_lightning as pl
 import torch
-from dvclive.live import Live
-from scmrepo.exceptions import SCMError
 from torch import Tensor
 
-from fsgc.errors import FsgcError
-from fsgc.methods.learned import LearnedMethod
 from fsgc.random import generator
+from fsgc.training.live import LiveRows, TrainingError
 
-
-class TrainingError(FsgcError):
-    """Training cannot continue."""
+if TYPE_CHECKING:
+    from fsgc.methods.learned import LearnedMethod
 
 
 class SeedEachEpoch(pl.Callback):
@@ -49,7 +45,7 @@ class Curves(pl.Callback):
         self._steps: list[dict[str, Tensor]] = []
         self._count = 0
         self._start = 0.0
-        self._live: Live | None = None
+        self._live: LiveRows | None = None
 
     def state_dict(self) -> dict[str, Any]:
         """What a checkpoint keeps."""
@@ -61,14 +57,9 @@ class Curves(pl.Callback):
 
     def on_train_start(self, _trainer: pl.Trainer, _module: pl.LightningModule) -> None:
         """Open the curves and write the rows of the epochs before."""
-        try:
-            self._live = Live(str(self.directory), save_dvc_exp=False, dvcyaml=None, report=None)
-        except SCMError as error:
-            raise TrainingError(
-                f"DVCLive cannot write the curves: {error}. A git repository needs a commit; make one, then train again"
-            ) from error
+        self._live = LiveRows(self.directory)
         for row in self.rows:
-            self._write(row)
+            self._live.write(row)
 
     def on_train_epoch_start(self, _trainer: pl.Trainer, _module: pl.LightningModule) -> None:
         """Start the clock of the epoch."""
@@ -78,15 +69,15 @@ class Curves(pl.Callback):
         self, _trainer: pl.Trainer, module: pl.LightningModule, outputs: Any, batch: Any, _batch_idx: int
     ) -> None:
         """Note what `training_step` returned, without waiting for the device."""
-        assert isinstance(module, LearnedMethod)
+        method = cast("LearnedMethod", module)
         self._steps.append(outputs)
         self._count += len(batch.graphs)
         rate = self._count / (time.perf_counter() - self._start)
-        module.log(f"{module.trains_on}/s", round(rate), prog_bar=True, batch_size=1)
+        method.log(f"{method.trains_on}/s", round(rate), prog_bar=True, batch_size=1)
 
     def on_train_epoch_end(self, trainer: pl.Trainer, module: pl.LightningModule) -> None:
         """Average the steps, check them, add a row."""
-        assert isinstance(module, LearnedMethod)
+        method = cast("LearnedMethod", module)
         columns = {name: torch.stack([step[name] for step in self._steps]).cpu() for name in self._steps[0]}
         bad = torch.nonzero(~torch.isfinite(columns["loss"]))
         if len(bad):
@@ -100,20 +91,15 @@ class Curves(pl.Callback):
         row = {name: float(values.double().mean()) for name, values in columns.items()}
         row |= {name: float(trainer.callback_metrics[name]) for name in ("val_loss", "val_accuracy")}
         row["seconds"] = time.perf_counter() - self._start
-        row[f"{module.trains_on}_per_second"] = self._count / row["seconds"]
+        row[f"{method.trains_on}_per_second"] = self._count / row["seconds"]
         self.rows.append(row)
-        self._write(row)
+        assert self._live is not None
+        self._live.write(row)
 
     def on_fit_end(self, _trainer: pl.Trainer, _module: pl.LightningModule) -> None:
         """Close the curves."""
         if self._live is not None:
-            self._live.end()  # type: ignore[no-untyped-call]
-
-    def _write(self, row: dict[str, float]) -> None:
-        assert self._live is not None
-        for name, value in row.items():
-            self._live.log_metric(name, value)
-        self._live.next_step()  # type: ignore[no-untyped-call]
+            self._live.close()
 
 
 class EpochLines(pl.Callback):
@@ -124,11 +110,11 @@ class EpochLines(pl.Callback):
 
     def on_train_epoch_end(self, trainer: pl.Trainer, module: pl.LightningModule) -> None:
         """Print the epoch's row."""
-        assert isinstance(module, LearnedMethod)
+        method = cast("LearnedMethod", module)
         row = self.curves.rows[-1]
         print(
             f"epoch {trainer.current_epoch + 1}/{trainer.max_epochs}: loss {row['loss']:.4f}, "
             f"accuracy {row['accuracy']:.4f}, val_loss {row['val_loss']:.4f}, val_accuracy {row['val_accuracy']:.4f}, "
-            f"{row[f'{module.trains_on}_per_second']:.0f} {module.trains_on}/s",
+            f"{row[f'{method.trains_on}_per_second']:.0f} {method.trains_on}/s",
             flush=True,
         )

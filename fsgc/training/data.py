@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import pytorch_lightning as pl
 
 from fsgc.episodes.batches import Episodes
-from fsgc.methods.learned import Batches, BatchPlan, LearnedMethod
+from fsgc.training.plan import Batches, BatchPlan
+
+if TYPE_CHECKING:
+    from fsgc.methods.learned import LearnedMethod
 
 
 class MethodData(pl.LightningDataModule):

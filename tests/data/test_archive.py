@@ -168,3 +168,19 @@ def test_an_endless_stream_is_not_read_on(tmp_path: Path) -> None:
     with pytest.raises(ChecksumError, match="found more"):
         save_verified(iter(endless, b""), MEMBERS[1], tmp_path)
     assert read == 3
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_what_cannot_be_decompressed_in_bounded_pieces_is_not_begun(tmp_path: Path, method: int) -> None:
+    """A kilobyte of bzip2 becomes gigabytes before the first piece of it can be looked at."""
+    archive = zipped(("X_A.txt", bytes(50_000_000)), ("X_labels.txt", B), method=method)
+    tracemalloc.start()
+    try:
+        with pytest.raises(
+            ChecksumError, match=rf"X_A\.txt is compressed by method {method}; only stored and deflated"
+        ):
+            extract_members(archive, MEMBERS, tmp_path)
+        assert tracemalloc.get_traced_memory()[1] < 10_000_000
+    finally:
+        tracemalloc.stop()
+    assert names(tmp_path) == set()

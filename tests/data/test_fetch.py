@@ -9,6 +9,7 @@ import sys
 import termios
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -211,3 +212,70 @@ def test_a_bar_on_a_terminal(server: Server, out: Path, partials: Path) -> None:
     shown = os.read(terminal, 10_000).decode()
     os.close(terminal)
     assert "a.txt: 100%" in shown
+
+
+def raw_answer(*lines: bytes, content: bytes = b"") -> Route:
+    """Exactly these lines, whatever they say."""
+
+    def route(handler: Handler) -> None:
+        handler.wfile.write(b"\r\n".join([*lines, b"", content]))
+        handler.close_connection = True
+
+    return route
+
+
+@pytest.mark.parametrize(
+    "route",
+    [
+        raw_answer(b"HTTP/1.1 302 Found", b"Location: http://[::1"),
+        raw_answer(b"HTTP/1.1 302 Found", b"Location: http://a:b:c/"),
+        raw_answer(b"HTTP/1.1 302 Found", b"Location: http://\xff\xfe.invalid/"),
+        raw_answer(b"HTTP/1.1 302 Found", b"Location: file:///etc/passwd"),
+        raw_answer(b"HTTP/1.1 302 Found", b"Location: http://" + 300 * b"a" + b"/"),
+        raw_answer(b"HTTP/1.1 200 OK", b"Content-Length: 5", b"Content-Length: 7", content=b"abcde"),
+        raw_answer(b"HTTP/1.1 200 OK", b"Content-Length: " + 5000 * b"9", content=b"abcde"),
+        raw_answer(b"HTTP/1.1 200 OK", "Content-Length: \u0663".encode(), content=b"abcde"),
+        raw_answer(b"HTTP/1.1 200 OK", b"Content-Length: -5", content=b"abcde"),
+        raw_answer(b"HTTP/1.1 200 OK", b"Transfer-Encoding: chunked", content=b"zz\r\n"),
+        raw_answer(b"HTTP/1.1 2OO OK"),
+        raw_answer(b"\x1b]0;owned\x07"),
+        raw_answer(b"HTTP/1.1 200 OK", *(b"X-%d: y" % n for n in range(300))),
+    ],
+)
+def test_after_a_malformed_answer_the_next_address_is_tried(
+    server: Server, out: Path, partials: Path, route: Route
+) -> None:
+    fetch(raw_file(server.url("/bad", route), server.url("/good", body(CONTENT))), out, partials, QUICK)
+    assert_fetched(out, partials)
+
+
+def test_what_a_server_says_cannot_command_the_terminal(server: Server, out: Path, partials: Path) -> None:
+    escape = raw_answer(b"HTTP/1.1 404 \x1b[2J\x1b]0;owned\x07\x9b31m" + 5000 * b"!")
+    with pytest.raises(DownloadError) as caught:
+        fetch(raw_file(server.url("/a", escape)), out, partials, QUICK)
+    message = str(caught.value)
+    assert r"the server answered 404 \x1b[2J\x1b]0;owned\x07\x9b31m!!!" in message
+    assert all(character.isprintable() or character == "\n" for character in message)
+    assert len(message) < 1500
+
+
+@pytest.mark.parametrize(
+    "headers", [b"", b"HTTP/1.1 200 OK\r\nContent-Length: 300000\r\n\r\n"], ids=["headers", "body"]
+)
+def test_a_drip_ends_at_the_deadline(server: Server, out: Path, partials: Path, headers: bytes) -> None:
+    """A byte now and then keeps every timeout of a connection from striking."""
+    done = threading.Event()
+
+    def drip(handler: Handler) -> None:
+        handler.wfile.write(headers)
+        while not done.wait(0.02):
+            handler.wfile.write(b"x")
+
+    patience = replace(QUICK, grace=0.3, slowest=1e9)
+    try:
+        fetch(raw_file(server.url("/slow", drip), server.url("/good", body(CONTENT))), out, partials, patience)
+        with pytest.raises(DownloadError, match="the server is too slow"):
+            fetch(raw_file(server.url("/slow", drip)), out, partials, patience)
+    finally:
+        done.set()
+    assert (out / "a.txt").read_bytes() == CONTENT

@@ -100,3 +100,49 @@ def test_an_array_whose_bytes_do_not_fill_its_shape_is_refused(tmp_path: Path) -
     assert data.count(b"K\x03K\x02\x86") == 1
     with pytest.raises(DataFormatError, match="do not fill"):
         load_pickle(_file(tmp_path, data.replace(b"K\x03K\x02\x86", b"K\x04K\x02\x86")))
+
+
+NESTED = b")" + 100_000 * b"\x85"  # a tuple in a tuple in a tuple
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (b"\x80\x04}" + b"".join(b")" if n == 0 else b"q%ch%c\x86" % (n, n) for n in range(40)) + b"K\x01s.", "twice"),
+        (b"\x80\x04})" + 40 * b"2\x86" + b"K\x01s.", "DUP at byte .* is not admitted"),
+        (b"\x80\x04\x8f(" + b")" + b"".join(b"\x94h%c\x86" % n for n in range(40)) + b"\x90.", "twice"),
+        (b"\x80\x04}" + NESTED + b"K\x01s.", "nests more than 32 levels"),
+        (b"\x80\x04" + 100_000 * b"](" + b"K\x01" + 100_000 * b"e" + b".", "nests more than 32 levels"),
+        (b"\x80\x04" + 100_000 * b"]q\x00" + 99_999 * b"a" + b".", "nests more than 32 levels"),
+    ],
+)
+def test_bombs_are_refused(tmp_path: Path, data: bytes, reason: str) -> None:
+    """Nested tuples as a key or in a set: their hash takes for ever, or overflows the stack of the process."""
+    with pytest.raises(DataFormatError, match=reason):
+        load_pickle(_file(tmp_path, data))
+
+
+def test_a_text_turned_into_bytes_thousands_of_times_is_refused(tmp_path: Path) -> None:
+    """A pickle of 140 kB that would take gigabytes."""
+    text = b"X" + (70_000).to_bytes(4, "little") + 70_000 * b"a" + b"q\x00"
+    head = b"\x80\x03](c_codecs\nencode\nq\x01" + text + b"X\x06\x00\x00\x00latin1q\x02\x86R"
+    data = head + 8_000 * b"h\x01h\x00h\x02\x86R" + b"e."
+    assert len(data) < 150_000
+    with pytest.raises(DataFormatError, match="repeats texts to many times the size of the file"):
+        load_pickle(_file(tmp_path, data))
+    few = head + 8 * b"h\x01h\x00h\x02\x86R" + b"e."
+    assert load_pickle(_file(tmp_path, few)) == 9 * [70_000 * b"a"]
+
+
+def test_a_pickle_cannot_change_the_functions_that_read_it(tmp_path: Path) -> None:
+    """BUILD on a function would set its attributes, such as the defaults of its arguments."""
+    data = b"\x80\x03c_codecs\nencode\nN}X\x0c\x00\x00\x00__defaults__X\x01\x00\x00\x00x\x85s\x86b."
+    with pytest.raises(DataFormatError, match=r"BUILD at byte \d+ on anything but what a function made is not"):
+        load_pickle(_file(tmp_path, data))
+
+
+def test_a_side_of_an_empty_array_has_a_bound(tmp_path: Path) -> None:
+    data = pickle.dumps(np.zeros((2, 0), dtype="<i8"), 3)
+    assert data.count(b"K\x02K\x00\x86") == 1
+    with pytest.raises(DataFormatError, match="do not fill"):
+        load_pickle(_file(tmp_path, data.replace(b"K\x02K\x00\x86", b"\x8a\x05\x00\x00\x00\x00\x10K\x00\x86")))

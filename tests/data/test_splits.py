@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fsgc.data.catalog import dataset, load_catalog
-from fsgc.data.splits import PARTS, Split, make_split
+from fsgc.data.splits import PARTS, Split, SplitSettings, make_split
 from fsgc.errors import SettingsError, StoreError
+from fsgc.integrity import write_sealed
 
 # Table 5 of the paper.
 TABLE_5 = {
@@ -98,13 +100,56 @@ def test_bad_splits_are_refused(tmp_path: Path) -> None:
         replace(split, held_out=split.held_out[:0]).check(y)
     with pytest.raises(StoreError, match="for 60 graphs, but there are 59"):
         split.pools(y[:-1], "train")
-    with pytest.raises(SettingsError, match=r"split\.held_out_share: 1\.5"):
-        make_split(entry, y, held_out_share=1.5)
+    with pytest.raises(SettingsError, match=r"^held_out_share must be below 1, got 1\.5$"):
+        SplitSettings(held_out_share=1.5)
     with pytest.raises(StoreError, match="does not exist"):
         Split.load(tmp_path / "no.json")
-    (tmp_path / "bad.json").write_text('{"kind": "fsgc.split", "version": 1}')
+    write_sealed(tmp_path / "bad.json", {"kind": "fsgc.split", "version": 1})
     with pytest.raises(StoreError, match="damaged"):
         Split.load(tmp_path / "bad.json")
-    (tmp_path / "bad.json").write_text('{"kind": "x", "version": 1}')
+    write_sealed(tmp_path / "bad.json", {"kind": "x", "version": 1})
     with pytest.raises(StoreError, match="not a split"):
         Split.load(tmp_path / "bad.json")
+
+
+def test_a_changed_number_is_noticed(tmp_path: Path) -> None:
+    """A held-out graph that is another one would be trained on."""
+    split = make_split(dataset("enzymes"), _classes("enzymes", 10))
+    split.save(tmp_path / "x.json")
+    content = json.loads((tmp_path / "x.json").read_text())
+    content["held_out"][0] += 1
+    (tmp_path / "x.json").write_text(json.dumps(content))
+    with pytest.raises(StoreError, match=r"x\.json is damaged: its content and its SHA-256 do not agree; delete it"):
+        Split.load(tmp_path / "x.json")
+    del content["sha256"]
+    (tmp_path / "x.json").write_text(json.dumps(content))
+    with pytest.raises(StoreError, match="has no digest"):
+        Split.load(tmp_path / "x.json")
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_validation_classes_are_base_classes_that_do_not_train(seed: int) -> None:
+    entry = dataset("triangles")
+    y = np.repeat(entry.classes, 50)
+    split = make_split(entry, y, seed, SplitSettings(validation="classes"))
+    assert len(split.validation) == entry.way
+    assert set(split.validation) | set(split.base) == set(entry.base)
+    assert not set(split.validation) & set(split.base)
+    assert split.novel == entry.novel
+    train, val = (np.concatenate(list(split.pools(y, part).values())) for part in ("train", "val"))
+    assert len(split.held_out) == 0
+    assert set(y[train]) == set(split.base)
+    assert set(y[val]) == set(split.validation)
+
+
+def test_other_seeds_take_other_validation_classes() -> None:
+    entry = dataset("triangles")
+    y = np.repeat(entry.classes, 50)
+    chosen = {make_split(entry, y, seed, SplitSettings(validation="classes")).validation for seed in range(8)}
+    assert len(chosen) > 3
+
+
+def test_too_few_base_classes_cannot_spare_any() -> None:
+    entry = replace(dataset("enzymes"), way=3, novel=(2, 4, 5), base=(1, 3, 6))
+    with pytest.raises(SettingsError, match="must leave 3 to train on, but there are 3"):
+        make_split(entry, np.repeat([1, 2, 3, 4, 5, 6], 40), 0, SplitSettings(validation="classes"))

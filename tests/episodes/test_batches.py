@@ -9,7 +9,8 @@ from fsgc.data.catalog import dataset
 from fsgc.data.features import node_features
 from fsgc.data.splits import Part, make_split
 from fsgc.episodes.batches import Episodes, StoredBatches
-from fsgc.episodes.store import EpisodeSettings, EpisodeStore, draw_episodes
+from fsgc.episodes.settings import EpisodeSettings
+from fsgc.episodes.store import EpisodeStore, draw_episodes
 from fsgc.errors import SettingsError
 from tests.graphs import random_store
 

@@ -10,7 +10,8 @@ import pytest
 from fsgc.data.catalog import Dataset, dataset
 from fsgc.data.graph_store import GraphStore
 from fsgc.data.splits import PARTS, Split, make_split
-from fsgc.episodes.store import EpisodeSettings, EpisodeStore, FewerQueriesWarning, draw_episodes
+from fsgc.episodes.settings import EpisodeSettings
+from fsgc.episodes.store import EpisodeStore, FewerQueriesWarning, draw_episodes
 from fsgc.errors import SettingsError, StoreError
 
 SETTINGS = EpisodeSettings(queries=3, train_epochs=2, train_per_epoch=700, val=30, test=40)
@@ -118,7 +119,7 @@ def test_less_than_one_query_is_an_error_and_leaves_no_store(tmp_path: Path) -> 
 
 
 def test_bad_settings_and_epochs_are_named(tmp_path: Path) -> None:
-    with pytest.raises(SettingsError, match=r"episodes\.train_epochs: 0 is not a positive number"):
+    with pytest.raises(SettingsError, match=r"^train_epochs must be at least 1, got 0$"):
         EpisodeSettings(train_epochs=0)
     with pytest.raises(SettingsError, match="shots: 0"):
         draw_episodes(tmp_path / "x.zarr", GRAPHS, SPLIT, 2, 0, 0, SETTINGS)

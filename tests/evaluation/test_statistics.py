@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import stats
 from sklearn.metrics import accuracy_score, balanced_accuracy_score, confusion_matrix, f1_score
 
-from fsgc.evaluation.statistics import Summary, confusion_matrices, episode_table
+from fsgc.evaluation.statistics import confusion_matrices, episode_table
 
 
 @given(st.integers(2, 5), st.integers(1, 6), st.integers(1, 20), st.integers(0, 2**32))
@@ -24,16 +23,3 @@ def test_metrics_agree_with_sklearn(way: int, queries: int, episodes: int, seed:
         assert row["accuracy"] == pytest.approx(balanced_accuracy_score(truth, predicted))
         expected = f1_score(truth, predicted, average="macro", labels=np.arange(way), zero_division=0)
         assert row["macro_f1"] == pytest.approx(expected)
-
-
-def test_the_interval_is_scipys() -> None:
-    values = np.random.default_rng(0).random(5000)
-    summary = Summary.of(values)
-    low, high = stats.norm.interval(0.95, loc=values.mean(), scale=stats.sem(values))
-    assert summary.mean - summary.ci95 == pytest.approx(low)
-    assert summary.mean + summary.ci95 == pytest.approx(high)
-    assert summary.std == pytest.approx(np.std(values, ddof=1))
-
-
-def test_one_episode_has_no_deviation() -> None:
-    assert Summary.of(np.array([0.5])) == Summary(0.5, 0.0, 0.0)

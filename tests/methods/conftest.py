@@ -10,7 +10,8 @@ import pytest
 from fsgc.data.catalog import dataset
 from fsgc.data.splits import make_split
 from fsgc.episodes.batches import Episodes
-from fsgc.episodes.store import EpisodeSettings, EpisodeStore, draw_episodes
+from fsgc.episodes.settings import EpisodeSettings
+from fsgc.episodes.store import EpisodeStore, draw_episodes
 from tests.graphs import random_store
 
 

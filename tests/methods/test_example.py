@@ -13,8 +13,8 @@ from fsgc.evaluation.predict import predict_scores
 from fsgc.methods.contract import TaskShape
 from fsgc.methods.prototypical.method import PrototypicalSettings
 from fsgc.methods.registry import METHODS, Entry
-from fsgc.training.fit import fit
-from fsgc.training.settings import Experiment, TrainSettings
+from fsgc.training.settings import Training, TrainSettings
+from tests.fitting import fit
 
 
 @pytest.mark.usefixtures("outside_any_repository")
@@ -23,7 +23,7 @@ def test_the_example_works(tmp_path: Path, episodes: Episodes, monkeypatch: pyte
     monkeypatch.setitem(METHODS, "pn_cosine", entry)
     loop = TrainSettings(max_epochs=2, batch_size=16, accelerator="cpu")
     settings = PrototypicalSettings(width=8, lr=1e-2)
-    method, report = fit(Experiment("pn_cosine", settings, loop), episodes, 0, tmp_path / "state", tmp_path / "curves")
+    method, report = fit(Training("pn_cosine", settings, loop), episodes, 0, tmp_path / "state", tmp_path / "curves")
     assert report.epochs == 2
     scores = torch.from_numpy(predict_scores(method, episodes))
     assert scores.shape == (50, 8, 2)

@@ -13,12 +13,12 @@ from fsgc.episodes.batches import EpisodeBatch, Episodes
 from fsgc.errors import SettingsError
 from fsgc.methods.base_graphs import GraphSample
 from fsgc.methods.contract import TaskShape
-from fsgc.methods.learned import BatchPlan
 from fsgc.methods.registry import METHODS
 from fsgc.methods.transfer import Transfer, TransferSettings
 from fsgc.nn.graph_tensors import GraphTensors
-from fsgc.training.fit import fit
-from fsgc.training.settings import Experiment, TrainSettings
+from fsgc.training.plan import BatchPlan
+from fsgc.training.settings import Training, TrainSettings
+from tests.fitting import fit
 from tests.noise import with_novel_noise
 from tests.oracles.classifier import PlainClassifier, transfer_scores
 from tests.oracles.embedder import assert_same_gradients, copy_weights, largest_gradient
@@ -146,7 +146,7 @@ def test_it_learns_and_novel_graphs_replaced_by_noise_change_no_weight(
     tmp_path: Path, episodes: Episodes, conv: str
 ) -> None:
     loop = TrainSettings(max_epochs=4, batch_size=16, accelerator="cpu")
-    experiment = Experiment(conv, SMALL, loop)
+    experiment = Training(conv, SMALL, loop)
     clean, report = fit(experiment, episodes, 0, tmp_path / "clean", tmp_path / "clean_curves")
     noisy, _ = fit(experiment, with_novel_noise(episodes), 0, tmp_path / "noisy", tmp_path / "noisy_curves")
     assert isinstance(clean, Transfer)

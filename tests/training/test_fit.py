@@ -1,8 +1,12 @@
 from __future__ import annotations
 
+import errno
 import json
+import os
+import re
 import subprocess
-import sys
+import tempfile
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,12 +16,17 @@ import pytest
 import torch
 
 from fsgc.episodes.batches import Episodes
-from fsgc.errors import SettingsError
+from fsgc.errors import SettingsError, StoreError
+from fsgc.methods.contract import Run
 from fsgc.methods.learned import LearnedMethod, Loss
 from fsgc.methods.prototypical.method import PrototypicalNetwork, PrototypicalSettings
-from fsgc.training.callbacks import Curves, TrainingError
-from fsgc.training.fit import FitReport, fit
-from fsgc.training.settings import Experiment, TrainSettings
+from fsgc.training.callbacks import Curves
+from fsgc.training.live import TrainingError
+from fsgc.training.report import FitReport
+from fsgc.training.run import fit_model
+from fsgc.training.settings import Training, TrainSettings
+from fsgc.training.state import SealedCheckpoints
+from tests.fitting import fit
 from tests.methods.conftest import make_episodes
 from tests.noise import with_novel_noise
 
@@ -35,7 +44,7 @@ def episodes(tmp_path_factory: pytest.TempPathFactory) -> Episodes:
 def _fit(
     tmp_path: Path, episodes: Episodes, seed: int = 0, model: str = "pn_tae_mu", **loop: Any
 ) -> tuple[LearnedMethod, FitReport]:
-    experiment = Experiment(model, SMALL, replace(LOOP, **loop))
+    experiment = Training(model, SMALL, replace(LOOP, **loop))
     method, report = fit(experiment, episodes, seed, tmp_path / "state", tmp_path / "curves")
     assert isinstance(method, LearnedMethod)
     return method, report
@@ -130,16 +139,19 @@ def test_the_state_of_another_run_is_not_taken_up(tmp_path: Path, episodes: Epis
     assert torch.equal(_weights(fresh), _weights(after))
 
 
-def test_a_run_is_not_continued_by_other_code(
-    tmp_path: Path, episodes: Episodes, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    _fit(tmp_path, episodes, max_epochs=1)
-    stamp = (tmp_path / "state" / "last.ckpt").stat().st_mtime_ns
-    _fit(tmp_path, episodes, max_epochs=1)
-    assert (tmp_path / "state" / "last.ckpt").stat().st_mtime_ns == stamp
-    monkeypatch.setattr(sys.modules["fsgc.nn.film"], "__file__", __file__)  # as if it had been edited
-    _fit(tmp_path, episodes, max_epochs=1)
-    assert (tmp_path / "state" / "last.ckpt").stat().st_mtime_ns != stamp
+def test_a_run_is_resumed_by_the_same_recipe_and_data_only(tmp_path: Path, episodes: Episodes) -> None:
+    training = Training("pn", SMALL, replace(LOOP, max_epochs=1))
+    others = make_episodes(tmp_path / "others.zarr", seed=2)
+
+    def written(identity: str, data: Episodes) -> int:
+        fit_model(training, Run(data, training.train, 0, tmp_path / "state", tmp_path / "curves", identity))
+        return (tmp_path / "state" / "last.ckpt").stat().st_mtime_ns
+
+    first = written("recipe", episodes)
+    assert written("recipe", episodes) == first
+    second = written("another recipe", episodes)
+    assert second != first
+    assert written("another recipe", others) != second
 
 
 def test_early_stopping_and_selection_follow_the_monitor(tmp_path: Path, episodes: Episodes) -> None:
@@ -203,3 +215,98 @@ def test_checkpoints_hold_nothing_that_runs(tmp_path: Path, episodes: Episodes) 
     for name in ("last.ckpt", "best.ckpt"):
         content = torch.load(tmp_path / "state" / name, weights_only=True)
         json.dumps(content["callbacks"]["Curves"])
+
+
+def _damage(file: Path) -> None:
+    data = bytearray(file.read_bytes())
+    data[len(data) // 2] ^= 1
+    file.write_bytes(data)
+
+
+def _exchange(directory: Path) -> None:
+    best, last = (directory / name for name in ("best.ckpt", "last.ckpt"))
+    one, other = best.read_bytes(), last.read_bytes()
+    best.write_bytes(other)
+    last.write_bytes(one)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "reason"),
+    [
+        (lambda state: _damage(state / "last.ckpt"), r"last\.ckpt is damaged"),
+        (lambda state: _damage(state / "best.ckpt"), r"best\.ckpt is damaged"),
+        (lambda state: os.truncate(state / "last.ckpt", 5000), r"last\.ckpt is damaged"),
+        (lambda state: os.truncate(state / "last.ckpt", 0), r"last\.ckpt is damaged"),
+        (lambda state: (state / "best.ckpt").unlink(), r"best\.ckpt cannot be read \(No such file"),
+        (lambda state: (state / "run.json").unlink(), r"run\.json is missing"),
+        (lambda state: (state / "run.json").write_bytes(b"\xff\xfe"), r"run\.json is damaged"),
+        (_exchange, r"last\.ckpt is damaged"),
+    ],
+)
+def test_a_state_of_no_use_is_as_good_as_none(
+    tmp_path: Path, episodes: Episodes, caplog: pytest.LogCaptureFixture, spoil: Callable[[Path], object], reason: str
+) -> None:
+    """Such as half a copy of a checkpoint, or what is left of a directory whose removal was interrupted."""
+    method, _ = _fit(tmp_path, episodes, max_epochs=2)
+    spoil(tmp_path / "state")
+    again, report = _fit(tmp_path, episodes, max_epochs=2)
+    assert torch.equal(_weights(method), _weights(again))
+    assert report.epochs == 2
+    (message,) = [record.getMessage() for record in caplog.records if record.name == "fsgc.training.state"]
+    assert re.search(f"the training starts anew.*{reason}", message)
+
+
+def test_an_older_best_epoch_in_place_of_the_best_is_noticed(
+    tmp_path: Path, episodes: Episodes, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Its digest is right; the curves tell that it is not the one."""
+    kept: list[bytes] = []
+    original = SealedCheckpoints.save_checkpoint
+
+    def keep(
+        self: SealedCheckpoints, checkpoint: dict[str, Any], path: str | Path, storage_options: Any = None
+    ) -> None:
+        original(self, checkpoint, path, storage_options)
+        if Path(path).name == "best.ckpt":
+            kept.append(Path(path).read_bytes())
+
+    with monkeypatch.context() as patch:
+        patch.setattr(SealedCheckpoints, "save_checkpoint", keep)
+        method, _ = _fit(tmp_path, episodes, model="pn")
+    assert len(kept) > 1
+    (tmp_path / "state" / "best.ckpt").write_bytes(kept[0])
+    again, _ = _fit(tmp_path, episodes, model="pn")
+    assert torch.equal(_weights(method), _weights(again))
+    assert "best.ckpt is of epoch 1, the best one was" in caplog.text
+
+
+def test_checkpoints_do_not_pass_through_the_temporary_directory(
+    tmp_path: Path, episodes: Episodes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On another file system a rename from there would be a copy, which a kill can cut short."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "does not exist"))
+    seen: list[Path] = []
+    original = Path.write_bytes
+
+    def note(self: Path, data: bytes) -> int:
+        seen.append(self)
+        return original(self, data)
+
+    monkeypatch.setattr(Path, "write_bytes", note)
+    _fit(tmp_path, episodes, max_epochs=1)
+    assert {path.parent for path in seen if ".ckpt" in path.name} == {tmp_path / "state"}
+
+
+def test_a_full_disk_in_training_is_a_sentence(
+    tmp_path: Path, episodes: Episodes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("fsgc.training.state.sealed", full)
+        with pytest.raises(StoreError, match=r"best\.ckpt cannot be written: No space left on device; free some space"):
+            _fit(tmp_path / "a", episodes, max_epochs=1)
+    monkeypatch.setattr("dvclive.live.Live.log_metric", full)
+    with pytest.raises(StoreError, match="curves cannot be written: No space left on device; free some space"):
+        _fit(tmp_path / "b", episodes, max_epochs=1)

@@ -5,24 +5,28 @@ Ma et al.: Adaptive-Step Graph Meta-Learner for Few-Shot Graph Classification, C
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 import torch
 import torch.nn.functional as F
+from pydantic import Field
 from torch import Tensor
 
+from fsgc.data.encodings import FeatureTable
+from fsgc.data.features import node_features
+from fsgc.data.graph_store import GraphStore
 from fsgc.episodes.batches import EpisodeBatch, Episodes, StoredBatches
 from fsgc.errors import SettingsError
 from fsgc.methods.as_maml.pooled_graphs import PooledGraphs
 from fsgc.methods.as_maml.sag_network import SagNetwork, Weights
 from fsgc.methods.as_maml.step_controller import State, StepController, policy_loss, steps_of
 from fsgc.methods.contract import TaskShape
-from fsgc.methods.learned import Batches, BatchPlan, LearnedMethod, Loss, accuracy
-from fsgc.nn.settings import check_choice, check_count, check_flag
+from fsgc.methods.learned import LearnedMethod, Loss, accuracy
+from fsgc.settings import Count, Layers, NonNegative, Positive, Width, settings
+from fsgc.training.plan import Batches, BatchPlan
 
 
-@dataclass(frozen=True)
+@settings
 class AsMamlSettings:
     """Hyperparameters; the defaults are those of AS-MAML's released code, but for `carry_state`.
 
@@ -48,41 +52,30 @@ class AsMamlSettings:
         val_episodes: validation episodes of an epoch; the first of those stored.
     """
 
-    inputs: str = "dataset"
-    width: int = 128
-    levels: int = 3
-    ratio: float = 0.5
-    inner_lr: float = 0.01
-    outer_lr: float = 1e-3
-    controller_lr: float = 1e-4
-    weight_decay: float = 1e-5
-    plateau_patience: int = 35
-    least_lr: float = 1e-5
-    min_steps: int = 5
-    max_steps: int = 15
-    test_steps: int = 15
-    step_penalty: float = 0.001
-    controller_width: int = 20
+    inputs: Literal["dataset", "degree"] = "dataset"
+    width: Annotated[int, Field(ge=2, le=16_384)] = 128
+    levels: Layers = 3
+    ratio: Annotated[float, Field(gt=0, le=1)] = 0.5
+    inner_lr: Positive = 0.01
+    outer_lr: Positive = 1e-3
+    controller_lr: Positive = 1e-4
+    weight_decay: NonNegative = 1e-5
+    plateau_patience: Count = 35
+    least_lr: NonNegative = 1e-5
+    min_steps: Count = 5
+    max_steps: Count = 15
+    test_steps: Count = 15
+    step_penalty: NonNegative = 0.001
+    controller_width: Width = 20
     carry_state: bool = True
     first_order: bool = False
-    val_episodes: int = 200
+    val_episodes: Count = 100
 
     def __post_init__(self) -> None:
-        check_choice("inputs", self.inputs, ("dataset", "degree"))
-        for name in ("levels", "plateau_patience", "min_steps", "test_steps", "controller_width", "val_episodes"):
-            check_count(name, getattr(self, name))
-        check_count("width", self.width, least=2)
-        check_count("max_steps", self.max_steps, least=self.min_steps)
-        for name in ("carry_state", "first_order"):
-            check_flag(name, getattr(self, name))
-        if not 0 < self.ratio <= 1:
-            raise SettingsError(f"ratio: {self.ratio} does not fit; it must be above 0 and at most 1")
-        for name in ("inner_lr", "outer_lr", "controller_lr"):
-            if not getattr(self, name) > 0:
-                raise SettingsError(f"{name}: {getattr(self, name)} does not fit; it must be above 0")
-        for name in ("weight_decay", "least_lr", "step_penalty"):
-            if getattr(self, name) < 0:
-                raise SettingsError(f"{name}: {getattr(self, name)} does not fit; it must be at least 0")
+        if self.max_steps < self.min_steps:
+            raise SettingsError(
+                f"max_steps must be at least min_steps ({self.min_steps}), got {self.max_steps}", key="max_steps"
+            )
 
 
 class Adapted(NamedTuple):
@@ -111,6 +104,7 @@ class AdaptiveStepMaml(LearnedMethod):
     settings_type = AsMamlSettings
     section = "as_maml"
     episodes_at_once = 32
+    any_way = False
 
     def __init__(self, shape: TaskShape, settings: AsMamlSettings) -> None:
         super().__init__()
@@ -121,9 +115,12 @@ class AdaptiveStepMaml(LearnedMethod):
         self.stop_probability: Tensor
         self.register_buffer("stop_probability", torch.tensor(0.5))
 
-    def attach(self, episodes: Episodes) -> None:
+    def attach_graphs(self, graphs: GraphStore, features: FeatureTable) -> None:
         """Take the node features of the dataset, or degrees instead of them."""
-        super().attach(replace(episodes, feature_names=("degree",)) if self.settings.inputs == "degree" else episodes)
+        by_degree = self.settings.inputs == "degree"
+        super().attach_graphs(
+            graphs, node_features(graphs, ["degree"], graphs.classes.tolist()) if by_degree else features
+        )
 
     def val_batches(self, episodes: Episodes, plan: BatchPlan) -> Batches:
         """The first of the stored validation episodes."""

@@ -6,34 +6,36 @@ star marks its run in the episodes of Crisostomi et al. 2022.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable
+from typing import Annotated, Literal
 
 import numpy as np
 import torch
 import torch.nn.functional as F
+from pydantic import Field
 from torch import Tensor, nn
 
 from fsgc.episodes.batches import EpisodeBatch, Episodes, StoredBatches
+from fsgc.episodes.sampling import sample_episodes
 from fsgc.errors import SettingsError, StoreError
 from fsgc.methods.base_graphs import GraphBatches, GraphSample
-from fsgc.methods.contract import TaskShape
-from fsgc.methods.gsm.clustering import find_superclasses
+from fsgc.methods.contract import Preparation, Scope, TaskShape
 from fsgc.methods.gsm.fine_tuning import EPISODES_AT_ONCE, Masks, Tuner
 from fsgc.methods.gsm.levels import GINLevels
 from fsgc.methods.gsm.super_graph import SuperAttention, distances_within, nearest_links
 from fsgc.methods.gsm.superclass_settings import SuperClassSettings
 from fsgc.methods.gsm.superclasses import SuperClasses
-from fsgc.methods.learned import Batches, BatchPlan, LearnedMethod, Loss, accuracy
+from fsgc.methods.learned import LearnedMethod, Loss, accuracy
 from fsgc.nn.dropout import Dropout
 from fsgc.nn.heads import MLPHead, fresh_head
-from fsgc.nn.settings import check_choice, check_count, check_flag, check_fraction
 from fsgc.random import generator
-from fsgc.settings import from_mapping
+from fsgc.settings import Count, CountOrNone, Layers, NonNegative, Positive, Share, Width, settings
+from fsgc.training.plan import Batches, BatchPlan
+
+VALIDATION_SHOTS, VALIDATION_QUERIES = 5, 15
 
 
-@dataclass(frozen=True)
+@settings
 class GsmSettings:
     """Hyperparameters; the numbers are those of GSM's released code.
 
@@ -59,44 +61,27 @@ class GsmSettings:
         dropout: share dropped of the attention and in the class head.
         fine_tune_steps: steps on the supports of a test episode.
         fine_tune_lr: learning rate of Adam there.
-        val_episodes: validation episodes of an epoch, each of which is fine-tuned; the first of those stored.
+        val_episodes: validation episodes of an epoch, each of which is fine-tuned.
     """
 
-    super_classes: int = 3
-    lr: float = 1e-3
-    weight_decay: float = 1e-7
-    batches_per_epoch: int = 10
-    width: int = 128
-    gin_layers: int = 5
-    gin_mlp_layers: int = 2
-    norm: str = "batch"
-    pooling: str = "mean"
-    neighbours: int = 2
-    heads: int = 2
-    slope: float = 0.1
+    super_classes: Count = 3
+    lr: Positive = 1e-3
+    weight_decay: NonNegative = 1e-7
+    batches_per_epoch: Count = 10
+    width: Width = 128
+    gin_layers: Annotated[int, Field(ge=2, le=64)] = 5
+    gin_mlp_layers: Layers = 2
+    norm: Literal["batch", "graph"] = "batch"
+    pooling: Literal["mean", "sum"] = "mean"
+    neighbours: Count = 2
+    heads: Annotated[int, Field(ge=1, le=64)] = 2
+    slope: Share = 0.1
     normalise_attention: bool = False
-    head_width: int = 64
-    dropout: float = 0.5
-    fine_tune_steps: int = 200
-    fine_tune_lr: float = 1e-3
-    val_episodes: int = 100
-
-    def __post_init__(self) -> None:
-        counts = ("super_classes", "batches_per_epoch", "width", "gin_mlp_layers", "neighbours", "heads", "head_width")
-        for name in (*counts, "val_episodes"):
-            check_count(name, getattr(self, name))
-        check_count("gin_layers", self.gin_layers, least=2)
-        check_count("fine_tune_steps", self.fine_tune_steps, least=0)
-        check_choice("norm", self.norm, ("batch", "graph"))
-        check_choice("pooling", self.pooling, ("mean", "sum"))
-        check_flag("normalise_attention", self.normalise_attention)
-        check_fraction("dropout", self.dropout)
-        check_fraction("slope", self.slope)
-        for name in ("lr", "fine_tune_lr"):
-            if not getattr(self, name) > 0:
-                raise SettingsError(f"{name}: {getattr(self, name)} does not fit; it must be above 0")
-        if self.weight_decay < 0:
-            raise SettingsError(f"weight_decay: {self.weight_decay} does not fit; it must be at least 0")
+    head_width: Width = 64
+    dropout: Share = 0.5
+    fine_tune_steps: CountOrNone = 200
+    fine_tune_lr: Positive = 1e-3
+    val_episodes: Count = 20
 
 
 class GraphSpectralMeasures(LearnedMethod):
@@ -109,9 +94,14 @@ class GraphSpectralMeasures(LearnedMethod):
 
     settings_type = GsmSettings
     section = "gsm"
+    preparation = Preparation(
+        "fsgc.methods.gsm.prepare:make_superclasses", "superclasses", SuperClassSettings, Scope(shots=False, seed=True)
+    )
+    trained_for = Scope(shots=False, seed=True)
     trains_on = "graphs"
     transductive = True
     episodes_at_once = 500
+    any_way = False
 
     def __init__(self, shape: TaskShape, settings: GsmSettings) -> None:
         super().__init__()
@@ -135,18 +125,6 @@ class GraphSpectralMeasures(LearnedMethod):
         self.dropout = Dropout(settings.dropout)
         self._super_class: Tensor | None = None
 
-    @classmethod
-    def prepare(cls, episodes: Episodes, params: Mapping[str, Any], **_options: Any) -> None:
-        """Store the super-classes of the dataset, unless they are there."""
-        assert episodes.workspace is not None
-        path = episodes.workspace.superclasses(episodes.split.dataset, "gsm", episodes.split.seed)
-        settings = from_mapping("superclasses", SuperClassSettings, params.get("superclasses") or {})
-        if path.exists():
-            stored = SuperClasses.open(path)
-            if stored.attributes["order"] == settings.order and stored.is_of(episodes.graphs, episodes.split):
-                return
-        find_superclasses(episodes.graphs, episodes.split, settings.order).save(path)
-
     def train_batches(self, episodes: Episodes, plan: BatchPlan, epoch: int) -> Batches:
         """Batches of graphs of base classes, drawn for each batch from all that training may use."""
         if self._super_class is None:
@@ -157,8 +135,15 @@ class GraphSpectralMeasures(LearnedMethod):
         return GraphBatches(episodes, pool[draws.argsort(1)[:, :size].flatten()], size)
 
     def val_batches(self, episodes: Episodes, plan: BatchPlan) -> Batches:  # noqa: ARG002
-        """The first of the stored validation episodes."""
-        return StoredBatches.of(episodes, "val", self.settings.val_episodes, first=self.settings.val_episodes)
+        """Validation episodes of their own, with the same K whatever the shots: training does not depend on those."""
+        pools = list(episodes.split.pools(episodes.graphs.y, "val").values())
+        smallest = min(len(pool) for pool in pools)
+        shots = min(VALIDATION_SHOTS, smallest - 1)
+        per_class = min(shots + VALIDATION_QUERIES, smallest)
+        count = self.settings.val_episodes
+        key = ("gsm-validation", episodes.split.dataset, episodes.split.seed)
+        drawn = sample_episodes(pools, count, self.way, per_class, key)
+        return StoredBatches(torch.from_numpy(drawn.astype(np.int64)), shots, count)
 
     def loss(self, batch: GraphSample) -> Loss:
         """Cross-entropy of class and super-class; the links are within true super-classes."""
@@ -232,9 +217,9 @@ class GraphSpectralMeasures(LearnedMethod):
 
     def _load_super_classes(self, episodes: Episodes) -> Tensor:
         """The super-class of each base class in the order of the split, `[C]`."""
-        if episodes.workspace is None:
-            raise StoreError("gsm needs stored super-classes; open the episodes from a workspace")
-        path = episodes.workspace.superclasses(episodes.split.dataset, "gsm", episodes.split.seed)
+        path = episodes.prepared
+        if path is None:
+            raise StoreError("gsm needs the super-classes that the step 'prepare' stores; open the episodes with them")
         store = SuperClasses.open(path)
         store.check(path, episodes.graphs, episodes.split)
         of_class = store.of_classes(self.settings.super_classes)

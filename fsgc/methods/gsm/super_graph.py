@@ -13,7 +13,6 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from fsgc.nn.dropout import keep_mask
-from fsgc.nn.settings import check_fraction
 
 
 def distances_within(z: Tensor, group: Tensor) -> Tensor:
@@ -131,7 +130,7 @@ class SuperAttention(nn.Module):
         self.attention = nn.Parameter(torch.empty(heads, 2, width).uniform_(-bound, bound))
         self.bias = nn.Parameter(torch.zeros(width))
         self.slope = slope
-        self.dropout = check_fraction("dropout", dropout)
+        self.dropout = dropout
 
     def stacked(self, episodes: int) -> AttentionWeights:
         """The weights, once for each episode, without memory of their own."""

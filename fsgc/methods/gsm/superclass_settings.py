@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import Literal
 
-from fsgc.errors import SettingsError
+from fsgc.settings import settings
 
 
-@dataclass(frozen=True)
+@settings
 class SuperClassSettings:
     """The section `superclasses` of `params.yaml`.
 
@@ -15,8 +15,4 @@ class SuperClassSettings:
         order: of the transport cost between spectra; 2 is the squared distance, 1 the distance.
     """
 
-    order: int
-
-    def __post_init__(self) -> None:
-        if self.order not in (1, 2):
-            raise SettingsError(f"order: {self.order} is unknown; allowed are 1 and 2")
+    order: Literal[1, 2] = 2

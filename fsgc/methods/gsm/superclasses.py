@@ -13,7 +13,7 @@ from fsgc.arrays import Floats, Ints
 from fsgc.data.graph_store import GraphStore
 from fsgc.data.splits import Split
 from fsgc.errors import SettingsError, StoreError
-from fsgc.zarr_io import open_group, read_arrays, write_arrays
+from fsgc.zarr_io import read_arrays, write_arrays
 
 KIND = "fsgc.superclasses"
 VERSION = 1
@@ -49,16 +49,12 @@ class SuperClasses:
 
     def save(self, path: Path) -> None:
         """Write the store, whole or not at all."""
-        attributes = {**self.attributes, "kind": KIND, "version": VERSION, "empty": False}
+        attributes = {**self.attributes, "kind": KIND, "version": VERSION}
         write_arrays(path, {name: getattr(self, name) for name in _ARRAYS}, attributes)
 
     @classmethod
     def open(cls, path: Path) -> SuperClasses:
-        """Read a store; one left empty for a model that needs no super-classes is an error."""
-        if open_group(path, KIND).attrs.get("empty"):
-            raise StoreError(
-                f"{path} is empty: it was made for a model without super-classes; run 'dvc repro' with model=gsm"
-            )
+        """Read a store."""
         arrays, attributes = read_arrays(path, KIND, _ARRAYS)
         return cls(**arrays, attributes=attributes)
 
@@ -76,8 +72,3 @@ def base_graphs(graphs: GraphStore, split: Split) -> Ints:
     """The graphs that super-classes are found on: those of base classes that training may use, ordered by class."""
     pools = split.pools(graphs.y, "train")
     return np.concatenate([pools[c] for c in sorted(pools)])
-
-
-def save_empty(path: Path) -> None:
-    """Write the store of a model that needs no super-classes."""
-    write_arrays(path, {}, {"kind": KIND, "version": VERSION, "empty": True})

@@ -14,8 +14,10 @@ def node_labels(graphs: GraphStore, name: str) -> Ints:
 
     Args:
         graphs: the graphs.
-        name: `degree`, `label` or `attributes`, see `KernelSettings.node_labels`.
+        name: `auto`, `degree`, `label` or `attributes`, see `KernelSettings.node_labels`.
     """
+    if name == "auto":
+        name = "label" if len(np.unique(graphs.node_label)) > 1 else "degree"
     if name == "degree":
         return graphs.degree
     if name == "label":

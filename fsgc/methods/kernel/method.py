@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -20,18 +20,22 @@ import torch
 from torch import Tensor
 
 from fsgc.arrays import Floats
+from fsgc.data.encodings import FeatureTable
 from fsgc.data.graph_store import GraphStore
 from fsgc.episodes.batches import EpisodeBatch, Episodes
-from fsgc.errors import SettingsError, StoreError
-from fsgc.methods.contract import Method, TaskShape
-from fsgc.methods.kernel.gram import GramStore, compute_gram
-from fsgc.methods.kernel.machines import EpisodeKernels, decision_values
+from fsgc.errors import StoreError
+from fsgc.methods.contract import Method, Preparation, Scope, TaskShape
+from fsgc.methods.kernel.gram import GramStore
+from fsgc.methods.kernel.machines import EpisodeKernels, decision_values, one_machine
 from fsgc.methods.kernel.settings import KernelSettings
+from fsgc.settings import Count, Positive, settings
 
 log = logging.getLogger(__name__)
+QUERIES_AT_ONCE = 2000
+"""Graphs whose kernel values with all supports are computed at a time."""
 
 
-@dataclass(frozen=True)
+@settings
 class SvcSettings:
     """The section `svc` of `params.yaml`; the kernel itself is decided by the section `kernel`.
 
@@ -44,14 +48,8 @@ class SvcSettings:
             between episodes; at the optimum in 46 %, with 7. The paper reports 42.7 %, with 11.3.
     """
 
-    c: float = 1.0
-    max_iter: int = 100_000
-
-    def __post_init__(self) -> None:
-        if not self.c > 0:
-            raise SettingsError(f"c: {self.c} does not fit; it must be above 0")
-        if self.max_iter < 1:
-            raise SettingsError(f"max_iter: {self.max_iter} does not fit; it must be at least 1")
+    c: Positive = 1.0
+    max_iter: Count = 100_000
 
 
 class KernelMethod(Method):
@@ -65,6 +63,10 @@ class KernelMethod(Method):
 
     settings_type: ClassVar[type[Any]] = SvcSettings
     section: ClassVar[str] = "svc"
+    preparation: ClassVar[Preparation | None] = Preparation(
+        "fsgc.methods.kernel.prepare:make_gram", "kernel", KernelSettings, Scope(shots=False, seed=False)
+    )
+    trained_for: ClassVar[Scope] = Scope(shots=False, seed=False)
     transductive: bool = False
     episodes_at_once: int = 5000
 
@@ -73,22 +75,44 @@ class KernelMethod(Method):
         self.settings, self.kernel = settings, kernel
         self._gram: GramStore | None = None
         self._source: tuple[Path, GraphStore] | None = None
+        self._graphs: GraphStore | None = None
+        self.kernel_settings = KernelSettings()
 
-    @classmethod
-    def prepare(cls, episodes: Episodes, params: Mapping[str, Any], **options: Any) -> None:
-        """Store the Gram matrix of the dataset's novel graphs, unless it is there."""
-        assert episodes.workspace is not None
-        kernel = str(options["kernel"])
-        path = episodes.workspace.gram(episodes.split.dataset, kernel)
-        settings = KernelSettings.from_params(params, episodes.split.dataset)
-        if not path.exists() or not GramStore.load(path).is_of(episodes.graphs, settings):
-            compute_gram(episodes.graphs, episodes.split.novel, kernel, settings).save(path)
+    def state(self) -> dict[str, Any]:
+        """The settings of the kernel, with which values of other graphs can be computed."""
+        settings = self.kernel_settings if self._source is None and self._gram is None else self.gram.settings
+        return asdict(settings)
+
+    def load_state(self, state: Mapping[str, Any]) -> None:
+        """Take the settings of the kernel over."""
+        self.kernel_settings = KernelSettings(**state)
 
     def attach(self, episodes: Episodes) -> None:
         """Remember where the Gram matrix is; it is read when it is needed, for there is nothing to train."""
-        if episodes.workspace is None:
-            raise StoreError("these episodes are not of a workspace, so there is no Gram matrix; use attach_gram")
-        self._source = episodes.workspace.gram(episodes.split.dataset, self.kernel), episodes.graphs
+        if episodes.prepared is None:
+            raise StoreError("these episodes come without a Gram matrix; use attach_gram")
+        self._source = episodes.prepared, episodes.graphs
+
+    def attach_graphs(self, graphs: GraphStore, features: FeatureTable) -> None:  # noqa: ARG002
+        """Take graphs whose kernel values are computed when they are to be classified."""
+        self._graphs = graphs
+
+    def classify(self, support: Tensor, labels: Tensor, query: Tensor) -> Tensor:
+        """Scores of one support vector machine on all supports, as `predict` has them: `[M, C]`.
+
+        A value of a kernel depends on its two graphs alone, so queries are taken some at a time.
+        """
+        from fsgc.methods.kernel.compute import gram_of
+
+        if self._graphs is None:
+            raise RuntimeError("attach the graphs first")
+        known, classes = support.cpu().numpy(), int(labels.max()) + 1
+        results = []
+        for part in torch.split(query.cpu(), QUERIES_AT_ONCE):
+            values = gram_of(self._graphs, np.concatenate([known, part.numpy()]), self.kernel, self.kernel_settings)
+            decisions = one_machine(values, labels.cpu().numpy(), self.settings.c, self.settings.max_iter)
+            results.append(torch.from_numpy(scores_of(decisions, classes)))
+        return torch.cat(results)
 
     def attach_gram(self, gram: GramStore) -> None:
         """Take the Gram matrix itself."""

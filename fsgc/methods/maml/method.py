@@ -7,13 +7,14 @@ the embedder of the prototypical network and a two-layer head. All episodes of a
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from fsgc.episodes.batches import EpisodeBatch, Episodes
+from fsgc.data.encodings import FeatureTable
+from fsgc.data.graph_store import GraphStore
+from fsgc.episodes.batches import EpisodeBatch
 from fsgc.errors import SettingsError
 from fsgc.methods.contract import TaskShape
 from fsgc.methods.learned import LearnedMethod, Loss, accuracy
@@ -24,13 +25,14 @@ from fsgc.nn.embedder import Embedder
 from fsgc.nn.graph_tensors import GraphBatch
 from fsgc.nn.heads import HEAD_NAMES, HeadWeights, MLPHead, apply_heads
 from fsgc.nn.norms import Groups
-from fsgc.nn.settings import EmbedderSettings, check_count, check_flag
+from fsgc.nn.settings import EmbedderSettings
+from fsgc.settings import Count, Positive, settings
 
 SUPPORT_NODES_AT_ONCE = 4096
 """About how many support nodes the episodes of a chunk have; bounds memory, and larger chunks were not faster."""
 
 
-@dataclass(frozen=True)
+@settings
 class MamlSettings(EmbedderSettings):
     """Hyperparameters; those of the embedder are explained in `EmbedderSettings`.
 
@@ -42,24 +44,18 @@ class MamlSettings(EmbedderSettings):
         first_order: whether the outer gradient takes the inner ones for constants (FOMAML).
     """
 
-    lr: float = 1e-3
-    inner_lr: float = 1e-2
-    inner_steps: int = 5
-    test_steps: int = 5
+    lr: Positive = 1e-3
+    inner_lr: Positive = 1e-2
+    inner_steps: Count = 5
+    test_steps: Count = 5
     first_order: bool = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name in ("lr", "inner_lr"):
-            if not getattr(self, name) > 0:
-                raise SettingsError(f"{name}: {getattr(self, name)} does not fit; it must be above 0")
-        check_count("inner_steps", self.inner_steps)
-        check_count("test_steps", self.test_steps)
-        check_flag("first_order", self.first_order)
         if self.conv == "gat":
-            raise SettingsError("conv: 'gat' does not fit; maml runs with gin or gcn")
+            raise SettingsError("conv must be 'gin' or 'gcn' for maml, got 'gat'", key="conv")
         if self.norm == "batch":
-            raise SettingsError("norm: 'batch' does not fit; maml keeps no running statistics")
+            raise SettingsError("norm must not be 'batch': maml keeps no running statistics", key="norm")
 
 
 class MamlNetwork(nn.Module):
@@ -111,6 +107,7 @@ class Maml(LearnedMethod):
 
     settings_type = MamlSettings
     section = "maml"
+    any_way = False
 
     def __init__(self, shape: TaskShape, settings: MamlSettings) -> None:
         super().__init__()
@@ -119,10 +116,10 @@ class Maml(LearnedMethod):
         self.transductive = settings.norm == "episode"
         self._nodes = torch.zeros(0, dtype=torch.int64)
 
-    def attach(self, episodes: Episodes) -> None:
+    def attach_graphs(self, graphs: GraphStore, features: FeatureTable) -> None:
         """Also keep how many nodes a graph has, by which episodes are put into chunks."""
-        super().attach(episodes)
-        self._nodes = torch.from_numpy(episodes.graphs.num_nodes).long()
+        super().attach_graphs(graphs, features)
+        self._nodes = torch.from_numpy(graphs.num_nodes).long()
 
     def predict(self, episodes: EpisodeBatch) -> Tensor:
         """Logits of every query after adaptation, `[B, N·Q, N]`; nothing in it is random."""

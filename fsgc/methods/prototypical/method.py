@@ -5,25 +5,27 @@ Crisostomi et al., Metric Based Few-Shot Graph Classification, LoG 2022, section
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from fsgc.episodes.batches import EpisodeBatch
-from fsgc.errors import SettingsError
 from fsgc.methods.contract import TaskShape
 from fsgc.methods.learned import LearnedMethod, Loss, accuracy, cross_entropy
 from fsgc.methods.prototypical.conditioner import EpisodeConditioner
 from fsgc.methods.prototypical.folded_film import embed_conditioned
-from fsgc.methods.prototypical.mixup import LatentMixup
+from fsgc.methods.prototypical.mixup import LatentMixup, Mask, MixupLoss, Ratio, Source
+from fsgc.nn.distance import squared_distances
 from fsgc.nn.embedder import Embedder
 from fsgc.nn.in_chunks import embed_graphs
 from fsgc.nn.norms import Groups
-from fsgc.nn.settings import EmbedderSettings
+from fsgc.nn.settings import EmbedderSettings, Pooling
+from fsgc.settings import NonNegative, Positive, settings
 
 
-@dataclass(frozen=True)
+@settings
 class PrototypicalSettings(EmbedderSettings):
     """Hyperparameters; the defaults are the paper's for COIL-DEL.
 
@@ -41,28 +43,23 @@ class PrototypicalSettings(EmbedderSettings):
         mixup_loss: `squared` (the paper) or `cross_entropy` (the authors' code).
     """
 
-    lr: float = 1e-4
-    scale: float = 7.5
+    lr: Positive = 1e-4
+    scale: Positive = 7.5
     gamma0: float = 0.0
     beta0: float = 1.0
-    lambda_reg: float = 0.1
-    lambda_mixup: float = 0.1
+    lambda_reg: NonNegative = 0.1
+    lambda_mixup: NonNegative = 0.1
     square_lambda_reg: bool = False
-    mixup_source: str = "support"
-    mixup_mask: str = "bernoulli"
-    mixup_ratio: str = "mask"
-    mixup_loss: str = "squared"
+    mixup_source: Source = "support"
+    mixup_mask: Mask = "bernoulli"
+    mixup_ratio: Ratio = "mask"
+    mixup_loss: MixupLoss = "squared"
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not self.lr > 0:
-            raise SettingsError(f"lr: {self.lr} does not fit; it must be above 0")
-        if not self.scale > 0:
-            raise SettingsError(f"scale: {self.scale} does not fit; it must be above 0")
-        for name in ("lambda_reg", "lambda_mixup"):
-            if getattr(self, name) < 0:
-                raise SettingsError(f"{name}: {getattr(self, name)} does not fit; it must be at least 0")
-        LatentMixup.check(self.mixup_source, self.mixup_mask, self.mixup_ratio, self.mixup_loss)
+
+def class_means(z: Tensor, labels: Tensor) -> Tensor:
+    """The mean of the rows of each class, `[S, d]` and `[S]` to `[C, d]`."""
+    member = F.one_hot(labels).to(z.dtype).T
+    return member @ z / member.sum(1, keepdim=True)
 
 
 class PrototypicalNetwork(LearnedMethod):
@@ -86,7 +83,7 @@ class PrototypicalNetwork(LearnedMethod):
         settings: PrototypicalSettings,
         task_adaptive: bool = False,
         mixup: bool = False,
-        pooling: str | None = None,
+        pooling: Pooling | None = None,
     ) -> None:
         super().__init__()
         settings = settings if pooling is None else replace(settings, pooling=pooling)
@@ -140,10 +137,26 @@ class PrototypicalNetwork(LearnedMethod):
         z = embed_conditioned(self.embedder, self.graphs, episodes.graphs.flatten(1), gamma, beta, groups)
         return z.view(*episodes.graphs.shape, -1)
 
+    def classify(self, support: Tensor, labels: Tensor, query: Tensor) -> Tensor:
+        """Scores by the distance to the mean of each class's supports, however many they are: `[M, C]`."""
+        z = self.vectors(support, labels, torch.cat([support, query])).unsqueeze(0)
+        prototypes = class_means(z[0, : len(support)], labels)
+        return self.similarity(z[:, len(support) :], prototypes.unsqueeze(0))[0]
+
+    def vectors(self, support: Tensor, labels: Tensor, graphs: Tensor) -> Tensor:
+        """The embeddings of `graphs` in an episode of all labelled graphs, `[g, d]`."""
+        known = torch.isin(graphs, support).logical_not().long() if self.transductive else None
+        groups = None if known is None else Groups(known, 2)
+        if self.conditioner is None:
+            return embed_graphs(self.embedder, self.graphs, graphs, groups=groups)
+        alone = Groups(torch.zeros_like(support), 1) if self.transductive else None
+        plain = embed_graphs(self.embedder, self.graphs, support, groups=alone)
+        gamma, beta = self.conditioner(class_means(plain, labels).mean(0, keepdim=True))
+        return embed_conditioned(self.embedder, self.graphs, graphs.unsqueeze(0), gamma, beta, groups)
+
     def similarity(self, x: Tensor, prototypes: Tensor) -> Tensor:
         """−α‖x − p‖² of embeddings `[B, M, d]` and prototypes `[B, N, d]`: `[B, M, N]`."""
-        products = torch.baddbmm(prototypes.square().sum(-1).unsqueeze(1), x, prototypes.mT, alpha=-2)
-        return -self.scale * (products + x.square().sum(-1, keepdim=True))
+        return -self.scale * squared_distances(x, prototypes)
 
     def configure_optimizers(self) -> torch.optim.Optimizer:
         """Adam."""

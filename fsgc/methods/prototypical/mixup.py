@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Literal
 
 import torch
 from torch import Tensor
 
-from fsgc.nn.settings import check_choice
-
-SOURCES, MASKS = ("support", "query"), ("bernoulli", "blocks")
-RATIOS, LOSSES = ("mask", "uniform"), ("squared", "cross_entropy")
+Source = Literal["support", "query"]
+Mask = Literal["bernoulli", "blocks"]
+Ratio = Literal["mask", "uniform"]
+MixupLoss = Literal["squared", "cross_entropy"]
 _LEAST_BLOCKS = 10
 
 
@@ -21,17 +22,10 @@ class LatentMixup:
     averaged over the episodes. The settings are explained in `PrototypicalSettings`.
     """
 
-    def __init__(self, source: str = "support", mask: str = "bernoulli", ratio: str = "mask", loss: str = "squared"):
-        self.check(source, mask, ratio, loss)
+    def __init__(
+        self, source: Source = "support", mask: Mask = "bernoulli", ratio: Ratio = "mask", loss: MixupLoss = "squared"
+    ) -> None:
         self.source, self.mask, self.ratio, self.loss = source, mask, ratio, loss
-
-    @staticmethod
-    def check(source: str, mask: str, ratio: str, loss: str) -> None:
-        """Refuse settings that do not exist."""
-        check_choice("mixup_source", source, SOURCES)
-        check_choice("mixup_mask", mask, MASKS)
-        check_choice("mixup_ratio", ratio, RATIOS)
-        check_choice("mixup_loss", loss, LOSSES)
 
     def penalty(self, z: Tensor, shots: int, similarity: Callable[[Tensor], Tensor]) -> Tensor:
         """The penalty of embeddings `z` `[B, N, K+Q, d]`; `similarity` maps `[B, M, d]` to scores `[B, M, N]`."""

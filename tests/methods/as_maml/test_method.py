@@ -17,9 +17,9 @@ from fsgc.errors import SettingsError
 from fsgc.methods.as_maml.method import AdaptiveStepMaml, AsMamlSettings
 from fsgc.methods.as_maml.step_controller import log_scaled, steps_of
 from fsgc.methods.contract import TaskShape
-from fsgc.methods.learned import BatchPlan
 from fsgc.settings import from_mapping
-from fsgc.training.settings import Experiment, TrainSettings
+from fsgc.training.plan import BatchPlan
+from fsgc.training.settings import Training, TrainSettings
 from tests.methods.as_maml.test_sag_network import PlainNetwork, plain_input
 from tests.noise import with_novel_noise
 from tests.resuming import curves_after_resuming
@@ -251,7 +251,7 @@ def test_degrees_can_stand_in_for_the_datasets_features(episodes: Episodes) -> N
     ],
 )  # fmt: skip
 def test_bad_settings_are_refused_by_name(key: str, value: Any) -> None:
-    with pytest.raises(SettingsError, match=rf"as_maml\.{key}: "):
+    with pytest.raises(SettingsError, match=rf"^as_maml\.{key} must be "):
         from_mapping("as_maml", AsMamlSettings, {key: value})
 
 
@@ -272,7 +272,7 @@ def test_novel_graphs_replaced_by_noise_change_no_weight(episodes: Episodes) -> 
 def test_a_training_that_died_ends_like_an_undisturbed_one(episodes: Episodes, tmp_path: Path) -> None:
     """The whole way through `fit`: seeds, checkpoints, curves."""
     loop = TrainSettings(max_epochs=2, batch_size=5, episodes_per_epoch=15, gradient_clip=5.0, accelerator="cpu")
-    experiment = Experiment("as_maml", replace(SMALL, val_episodes=6), loop)
+    experiment = Training("as_maml", replace(SMALL, val_episodes=6), loop)
 
     curves = curves_after_resuming(experiment, episodes, tmp_path)
     assert {"query_loss", "policy_loss", "steps", "stop_probability", "val_accuracy"} <= curves

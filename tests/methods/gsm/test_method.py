@@ -18,12 +18,11 @@ from fsgc.methods.gsm import method as gsm_method
 from fsgc.methods.gsm.clustering import find_superclasses
 from fsgc.methods.gsm.method import GraphSpectralMeasures, GsmSettings
 from fsgc.methods.gsm.super_graph import SuperAttention
-from fsgc.methods.learned import BatchPlan
 from fsgc.nn.heads import fresh_head
 from fsgc.random import generator
 from fsgc.settings import from_mapping
-from fsgc.training.settings import Experiment, TrainSettings
-from fsgc.workspace import Workspace
+from fsgc.training.plan import BatchPlan
+from fsgc.training.settings import Training, TrainSettings
 from tests.methods.conftest import make_episodes
 from tests.noise import with_novel_noise
 from tests.resuming import curves_after_resuming
@@ -40,10 +39,9 @@ def stored(tmp_path_factory: pytest.TempPathFactory) -> Episodes:
 
 
 def with_superclasses(episodes: Episodes, root: Path) -> Episodes:
-    workspace = Workspace(root)
-    path = workspace.superclasses(episodes.split.dataset, "gsm", episodes.split.seed)
+    path = root / "superclasses.zarr"
     find_superclasses(episodes.graphs, episodes.split).save(path)
-    return replace(episodes, workspace=workspace)
+    return replace(episodes, prepared=path)
 
 
 def make(episodes: Episodes, **changes: Any) -> GraphSpectralMeasures:
@@ -142,7 +140,6 @@ def test_the_training_loss_by_hand(stored: Episodes) -> None:
     batch = next(iter(method.train_batches(stored, PLAN, 0)))
     loss = method.loss(batch)
     levels = method.gin(method.graphs.batch(batch.graphs))
-    assert stored.workspace is not None
     found = find_superclasses(stored.graphs, stored.split)
     of_class = dict(zip(found.classes.tolist(), found.of_classes(2).tolist(), strict=True))
     classes = stored.graphs.y[batch.graphs.numpy()].tolist()
@@ -247,7 +244,7 @@ def test_fine_tuning_learns_the_supports(stored: Episodes) -> None:
     ],
 )  # fmt: skip
 def test_bad_settings_are_refused_by_name(key: str, value: Any) -> None:
-    with pytest.raises(SettingsError, match=rf"gsm\.{key}: "):
+    with pytest.raises(SettingsError, match=rf"^gsm\.{key} must be "):
         from_mapping("gsm", GsmSettings, {key: value})
 
 
@@ -258,9 +255,9 @@ def test_more_super_classes_than_classes_are_refused_by_name(stored: Episodes) -
 
 def test_without_stored_super_classes_training_says_so(stored: Episodes, tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="does not exist"):
-        make(stored).train_batches(replace(stored, workspace=Workspace(tmp_path)), PLAN, 0)
-    with pytest.raises(StoreError, match="open the episodes from a workspace"):
-        make(stored).train_batches(replace(stored, workspace=None), PLAN, 0)
+        make(stored).train_batches(replace(stored, prepared=tmp_path / "no.zarr"), PLAN, 0)
+    with pytest.raises(StoreError, match="super-classes"):
+        make(stored).train_batches(replace(stored, prepared=None), PLAN, 0)
 
 
 def test_validation_takes_the_first_validation_episodes(stored: Episodes) -> None:
@@ -279,7 +276,7 @@ def test_novel_graphs_replaced_by_noise_change_no_weight(stored: Episodes, tmp_p
 def test_a_training_that_died_ends_like_an_undisturbed_one(stored: Episodes, tmp_path: Path) -> None:
     """The whole way through `fit`: seeds, checkpoints, curves."""
     loop = TrainSettings(max_epochs=2, batch_size=16, accelerator="cpu")
-    experiment = Experiment("gsm", replace(SMALL, batches_per_epoch=3, val_episodes=4), loop)
+    experiment = Training("gsm", replace(SMALL, batches_per_epoch=3, val_episodes=4), loop)
 
     curves = curves_after_resuming(experiment, stored, tmp_path)
     assert {"class_loss", "super_class_loss", "super_class_accuracy", "val_loss", "graphs_per_second"} <= curves

@@ -32,3 +32,10 @@ def test_what_the_graphs_do_not_have_is_refused() -> None:
         node_labels(store, "attributes")
     with pytest.raises(SettingsError, match=r"kernel\.node_labels: these graphs have no node labels"):
         node_labels(replace(store, node_label=np.zeros_like(store.node_label)), "label")
+
+
+def test_auto_takes_labels_where_there_are_any_else_degrees() -> None:
+    store = random_store(0)
+    np.testing.assert_array_equal(node_labels(store, "auto"), node_labels(store, "label"))
+    unlabelled = replace(store, node_label=np.full_like(store.node_label, 3))
+    np.testing.assert_array_equal(node_labels(unlabelled, "auto"), store.degree)

@@ -15,8 +15,8 @@ from fsgc.methods.contract import TaskShape
 from fsgc.methods.maml import method as maml_method
 from fsgc.methods.maml.method import Maml, MamlSettings, Weights, adapt
 from fsgc.nn.graph_tensors import GraphTensors
-from fsgc.training.fit import fit
-from fsgc.training.settings import Experiment, TrainSettings
+from fsgc.training.settings import Training, TrainSettings
+from tests.fitting import fit
 from tests.noise import with_novel_noise
 from tests.oracles.classifier import PlainClassifier, maml_scores
 from tests.oracles.embedder import assert_same_gradients, copy_weights
@@ -211,7 +211,7 @@ def test_every_weight_gets_a_gradient(episodes: Episodes, changes: dict[str, Any
 @pytest.mark.usefixtures("outside_any_repository")
 def test_it_learns_and_novel_graphs_replaced_by_noise_change_no_weight(tmp_path: Path, episodes: Episodes) -> None:
     loop = TrainSettings(max_epochs=3, batch_size=16, monitor="accuracy", episodes_per_epoch=32, accelerator="cpu")
-    experiment = Experiment("maml", replace(SMALL, lr=1e-2), loop)
+    experiment = Training("maml", replace(SMALL, lr=1e-2), loop)
     clean, report = fit(experiment, episodes, 0, tmp_path / "clean", tmp_path / "clean_curves")
     noisy, _ = fit(experiment, with_novel_noise(episodes), 0, tmp_path / "noisy", tmp_path / "noisy_curves")
     assert isinstance(clean, Maml)

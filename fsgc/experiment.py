@@ -1,0 +1,245 @@
+"""One experiment: `params.yaml` resolved and checked, before any work.
+
+A section that varies with the dataset is layered: its `default`, then what stands under the dataset's key, then under
+`presets.<preset>`. A method's section adds what it changes in the training loop under `train`, in the section or below
+a dataset's key. Everything unknown, at every level, is refused by its full key.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import asdict, dataclass, field, fields
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+from fsgc.data.catalog import dataset as catalog_entry
+from fsgc.data.catalog import load_catalog
+from fsgc.data.features import check_features
+from fsgc.data.splits import SplitSettings
+from fsgc.episodes.settings import EpisodeSettings
+from fsgc.errors import SettingsError
+from fsgc.methods.registry import METHODS, Entry, method_entry
+from fsgc.nn.settings import EmbedderSettings
+from fsgc.settings import PARAMS_FILE, Count, Seed, from_mapping, load_params, settings, shown, unknown_key
+from fsgc.training.settings import Training, TrainSettings
+
+T = TypeVar("T")
+DEFAULT_PRESET, AUTHORS = "paper", "authors"
+PLUGINS = "plugins"  # the section with the sections of methods from outside the package
+
+
+@settings
+class Keys:
+    """What names an experiment: the values at the top of `params.yaml`."""
+
+    dataset: str
+    model: str
+    shots: Count = 5
+    seed: Seed = 0
+    preset: str = DEFAULT_PRESET
+    features: str = "dataset"
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """Everything that decides a result but the code.
+
+    Attributes:
+        keys: dataset, model, shots, seed, preset, features.
+        features: the names of the node features, see `fsgc.data.features`.
+        split: how graphs are held out.
+        episodes: how many episodes of what shape.
+        params: the content of the params file; what concerns the method is taken from it when it is asked for, since
+            loading a method takes seconds.
+        given: the method's settings, where they come from elsewhere.
+    """
+
+    keys: Keys
+    features: tuple[str, ...]
+    split: SplitSettings
+    episodes: EpisodeSettings
+    params: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    given: Training | None = None
+
+    @classmethod
+    def load(cls, path: Path = PARAMS_FILE, **keys: Any) -> Experiment:
+        """The experiment of a params file, with other keys where given.
+
+        What it reads of the file is checked; `check_params` checks all of it.
+        """
+        return cls.from_params(load_params(path), **keys)
+
+    @classmethod
+    def from_params(cls, params: Mapping[str, Any], **keys: Any) -> Experiment:
+        """Resolve the content of a params file; `keys` replace those at its top."""
+        named = {each.name: params[each.name] for each in fields(Keys) if each.name in params} | keys
+        made = from_mapping("params.yaml", Keys, named, {name: name for name in named})
+        method_entry(made.model)
+        return cls(
+            keys=made,
+            features=check_features(catalog_entry(made.dataset), made.features, made.preset == AUTHORS),
+            split=from_mapping("split", SplitSettings, _keys(params, "split")),
+            episodes=from_mapping("episodes", EpisodeSettings, _keys(params, "episodes")),
+            params=params,
+        )
+
+    @cached_property
+    def training(self) -> Training:
+        """The method's hyperparameters and the training loop."""
+        if self.given is not None:
+            return self.given
+        entry, layers = method_entry(self.keys.model), self._layers
+        return Training(self.keys.model, layers.hyperparameters(entry), layers.loop(entry))
+
+    @cached_property
+    def preparation(self) -> Any:
+        """The settings of what the method wants prepared; None if it wants nothing."""
+        wanted = method_entry(self.keys.model).method().preparation
+        return self._layers.make(wanted.section, wanted.settings_type) if wanted else None
+
+    @property
+    def _layers(self) -> _Layers:
+        return _Layers(self.params, self.keys.dataset, self.keys.preset)
+
+
+class _Value(NamedTuple):
+    value: Any
+    path: str
+
+
+class _Layers:
+    """Looks values up in the layers of a section, and remembers where each was found."""
+
+    def __init__(self, params: Mapping[str, Any], dataset: str, preset: str) -> None:
+        self.params, self.dataset, self.preset = params, dataset, preset
+
+    def make(self, name: str, kind: type[Any], also: Mapping[str, _Value] | None = None) -> Any:
+        """The settings of a section."""
+        found = {**(also or {}), **self._section(name)}
+        found.pop("train", None)
+        return _make(name, kind, found)
+
+    def hyperparameters(self, entry: Entry) -> Any:
+        """Those of a method; one with the embedder of the paper takes the section `embedder` for granted."""
+        kind, section = entry.method().settings_type, entry.section
+        return self.make(section, kind, self._section("embedder") if issubclass(kind, EmbedderSettings) else None)
+
+    def loop(self, entry: Entry) -> TrainSettings:
+        """The training loop: the section `train`, then what the method changes in general, then on this dataset."""
+        found = self._section("train")
+        for layer in ((), *self._order):
+            found |= self._at(entry.section, *layer, "train")
+        return _make("train", TrainSettings, found)
+
+    def _section(self, name: str) -> dict[str, _Value]:
+        found: dict[str, _Value] = {}
+        for layer in self._order:
+            found |= self._at(name, *layer)
+        return found
+
+    @property
+    def _order(self) -> tuple[tuple[str, ...], ...]:
+        """The layers of a section, from the weakest to the strongest."""
+        return ("default",), (self.dataset,), ("presets", self.preset)
+
+    def _at(self, *path: str) -> dict[str, _Value]:
+        where = ".".join(path)
+        return {key: _Value(value, f"{where}.{key}") for key, value in _keys(self.params, *path).items()}
+
+
+def _make(name: str, kind: type[T], found: Mapping[str, _Value]) -> T:
+    values = {key: each.value for key, each in found.items()}
+    return from_mapping(name, kind, values, {key: each.path for key, each in found.items()})
+
+
+def _keys(params: Mapping[str, Any], *path: str) -> Mapping[str, Any]:
+    """A part of `params.yaml` that may be missing, and otherwise has keys of its own."""
+    part: Any = params
+    for depth, name in enumerate(itertools.chain.from_iterable(each.split(".") for each in path), 1):
+        part = part.get(name)
+        if part is None:
+            return {}
+        if not isinstance(part, Mapping):
+            where = ".".join(".".join(path).split(".")[:depth])
+            raise SettingsError(f"{where} must have keys with values below it, got {shown(part)}", key=where)
+    mapping: Mapping[str, Any] = part
+    return mapping
+
+
+def check_params(params: Mapping[str, Any], chosen: Entry | None = None) -> None:
+    """Refuse every key of `params.yaml` that nothing reads, whatever the experiment.
+
+    Args:
+        params: the content of the file.
+        chosen: the method of the experiment, where it is not one of the registry.
+    """
+    entries = [*METHODS.values(), *([chosen] if chosen else [])]
+    sections: dict[str, Collection[str]] = {}
+    for entry in entries:
+        method = entry.method()
+        sections[entry.section] = _names(method.settings_type)
+        if method.preparation:
+            sections[method.preparation.section] = _names(method.preparation.settings_type)
+    plugins = {name for name in sections if name.startswith(f"{PLUGINS}.")}
+    flat: dict[str, Collection[str]] = {"split": _names(SplitSettings), "episodes": _names(EpisodeSettings)}
+    layered: dict[str, Collection[str]] = {
+        "train": _names(TrainSettings),
+        "embedder": _names(EmbedderSettings),
+        **sections,
+    }
+    top = [*_names(Keys), *flat, *(name for name in layered if name not in plugins), PLUGINS]
+    for name in params:
+        if name not in top:
+            raise SettingsError(unknown_key(str(name), top), key=str(name))
+    for name, known in flat.items():
+        _refuse_unknown(name, _keys(params, name), known)
+    presets = {DEFAULT_PRESET}
+    for name, known in layered.items():
+        presets |= set(_check_layers(params, name, known, takes_train=name in sections))
+    preset = params.get("preset", DEFAULT_PRESET)
+    if preset not in presets:
+        raise SettingsError(f"preset must be one of {', '.join(sorted(presets))}, got {shown(preset)}", key="preset")
+
+
+def _check_layers(params: Mapping[str, Any], name: str, known: Collection[str], takes_train: bool) -> Iterator[str]:
+    """Check the layers of a section and yield the presets it knows."""
+    datasets = load_catalog()
+    section = _keys(params, name)
+    layers = ["default", *datasets, "presets", *(["train"] if takes_train else [])]
+    _refuse_unknown(name, section, layers)
+    if takes_train:
+        _refuse_unknown(f"{name}.train", _keys(params, name, "train"), _names(TrainSettings))
+    yield from _keys(params, name, "presets")
+    paths = [(layer,) for layer in ("default", *datasets)] + [
+        ("presets", each) for each in _keys(params, name, "presets")
+    ]
+    for path in paths:
+        values = _keys(params, name, *path)
+        where = ".".join((name, *path))
+        _refuse_unknown(where, values, [*known, *(["train"] if takes_train else [])])
+        if takes_train:
+            _refuse_unknown(f"{where}.train", _keys(params, name, *path, "train"), _names(TrainSettings))
+
+
+def _refuse_unknown(where: str, values: Mapping[str, Any], known: Collection[str]) -> None:
+    for key in values:
+        if key not in known:
+            raise SettingsError(f"{where}.{unknown_key(str(key), known)}", key=f"{where}.{key}")
+
+
+def _names(kind: type[Any]) -> list[str]:
+    return [each.name for each in fields(kind)]
+
+
+def as_settings(experiment: Experiment) -> dict[str, Any]:
+    """All settings of an experiment as plain values, for records and recipes."""
+    return {
+        "features": list(experiment.features),
+        "split": asdict(experiment.split),
+        "episodes": asdict(experiment.episodes),
+        "preparation": asdict(experiment.preparation) if experiment.preparation is not None else None,
+        "method": asdict(experiment.training.method),
+        "train": asdict(experiment.training.train),
+    }

@@ -1,0 +1,207 @@
+"""What a step depends on: the code it loads, the settings it reads, its dataset's entry, its method.
+
+Code counts as syntax: each module as a digest of its syntax tree without docstrings, comments and annotations of local
+variables, so that rewording a sentence changes nothing. The modules are those that importing the step's module and the
+method's loads, found by reading the imports. Modules that only resolve names and settings are left out: what they
+decide stands in the recipe itself, and adding a method would otherwise change the recipes of all.
+
+A recipe decides whether DVC runs a step again, whether a cell of the tables is stale, and whether a killed training may
+be resumed.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from fsgc.data.catalog import dataset as catalog_entry
+from fsgc.experiment import Experiment
+from fsgc.methods.contract import Scope
+from fsgc.methods.registry import Entry, method_entry
+
+PACKAGE = "fsgc"
+RESOLVED = frozenset(  # what these decide is in the recipe; `errors` and `workspace` decide no result
+    f"{PACKAGE}.{name}"
+    for name in ("data.catalog", "errors", "experiment", "methods.registry", "recipes", "settings", "workspace")
+) | {PACKAGE}
+STEPS = ("download", "graphs", "split", "episodes", "prepare", "train", "evaluate")
+OF_METHODS = ("prepare", "train", "evaluate")
+_DATASET = {  # step -> what it reads of the dataset's entry in the catalog
+    "download": ("files",),
+    "graphs": ("base", "files", "node_labels", "novel", "options", "reader", "statistics", "title", "validation"),
+    "split": ("base", "novel", "validation"),
+    "episodes": ("way",),
+    "prepare": ("base", "novel", "validation"),
+    "train": (),
+    "evaluate": (),
+}
+_NONE = Scope(shots=False, seed=False)
+_SCOPES = {
+    "download": _NONE,
+    "graphs": _NONE,
+    "split": Scope(shots=False, seed=True),
+    "episodes": Scope(shots=True, seed=True),
+}
+
+Recipe = dict[str, Any]
+RECORDED = ("graphs", "split", "episodes", "prepare", "train", "evaluate")  # what a result is the outcome of
+
+
+def recipe(step: str, experiment: Experiment) -> Recipe:
+    """The recipe of one step of an experiment; plain values, the same for the same code and settings."""
+    keys, entry = experiment.keys, method_entry(experiment.keys.model)
+    scope, of_method = scope_of(step, entry), step in OF_METHODS
+    modules = [f"{PACKAGE}.steps.{step}"]
+    if step == "prepare":
+        wanted = entry.method().preparation
+        if wanted is None:
+            return {"step": step, "nothing": True}
+        modules.append(wanted.maker.split(":")[0])
+    elif of_method:
+        modules.append(entry.module)
+    described = asdict(catalog_entry(keys.dataset))
+    return {
+        "step": step,
+        "dataset": {"key": keys.dataset, **{name: described[name] for name in _DATASET[step]}},
+        **({"shots": keys.shots} if scope.shots else {}),
+        **({"seed": keys.seed} if scope.seed else {}),
+        **({"method": {"path": entry.path, "options": dict(entry.options)}} if of_method else {}),
+        "settings": _settings(step, experiment),
+        "code": code_of(modules),
+    }
+
+
+def recorded(experiment: Experiment) -> dict[str, Recipe]:
+    """The recipes of all steps that a result is the outcome of."""
+    return {step: recipe(step, experiment) for step in RECORDED}
+
+
+def digest(of: Mapping[str, Any]) -> str:
+    """A recipe as one short word."""
+    return hashlib.sha256(as_json(of).encode()).hexdigest()[:16]
+
+
+def as_json(of: Mapping[str, Any]) -> str:
+    """A recipe as text, the same for equal recipes."""
+    return json.dumps(of, sort_keys=True, indent=1, ensure_ascii=False) + "\n"
+
+
+def scope_of(step: str, entry: Entry) -> Scope:
+    """Whether the shots and the seed matter to a step."""
+    if step in _SCOPES:
+        return _SCOPES[step]
+    method = entry.method()
+    if step == "prepare":
+        return method.preparation.scope if method.preparation else _NONE
+    if step == "train":
+        return method.trained_for
+    return Scope(shots=True, seed=method.trained_for.seed)
+
+
+def _settings(step: str, experiment: Experiment) -> dict[str, Any]:
+    match step:
+        case "split":
+            return asdict(experiment.split)
+        case "episodes":
+            return asdict(experiment.episodes)
+        case "prepare":
+            if experiment.preparation is None:
+                return {}
+            return {"preparation": asdict(experiment.preparation), "split": asdict(experiment.split)}
+        case "train":
+            training = experiment.training
+            features = list(experiment.features)
+            return {"features": features, "method": asdict(training.method), "train": asdict(training.train)}
+        case "evaluate":
+            return {"features": list(experiment.features), "method": asdict(experiment.training.method)}
+    return {}
+
+
+def code_of(modules: Iterable[str]) -> dict[str, str]:
+    """Module -> digest of its syntax, for all modules of ours that importing `modules` loads."""
+    todo, found = list(modules), {}
+    while todo:
+        module = todo.pop()
+        source = _source(module)
+        if source is None or module in found or module in RESOLVED:
+            continue
+        found[module], imports = _digest_and_imports(source, source.stat().st_mtime_ns)
+        parent = module.rpartition(".")[0]
+        todo += [*imports, *([parent] if parent else [])]  # a package is loaded before its modules
+    return dict(sorted(found.items()))
+
+
+def _source(module: str) -> Path | None:
+    """The file of a module of ours; None for any other module."""
+    if module.split(".")[0] != PACKAGE and not module.endswith(".py"):
+        return None
+    if module.endswith(".py"):  # a method from a file of the user's
+        return Path(module)
+    try:
+        spec = find_spec(module)
+    except ModuleNotFoundError:  # `from a import b` may name something other than a module
+        return None
+    return Path(spec.origin) if spec is not None and spec.origin else None
+
+
+@cache
+def _digest_and_imports(path: Path, _changed: int) -> tuple[str, tuple[str, ...]]:
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    imports = tuple(_imported(tree))
+    text = repr(_plain(tree))
+    return hashlib.sha256(text.encode()).hexdigest()[:16], imports
+
+
+def _imported(tree: ast.Module) -> Iterator[str]:
+    """The modules that a module imports when it is loaded; `from a import b` may mean the module `a.b`."""
+    for node in tree.body:
+        if isinstance(node, ast.Import):
+            yield from (name.name for name in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield str(node.module)
+            yield from (f"{node.module}.{name.name}" for name in node.names)
+
+
+def _plain(node: Any, is_local: bool = False) -> Any:
+    """A syntax tree as nested tuples, without docstrings, positions and annotations of local variables.
+
+    Empty fields are left out, so that a newer Python, whose nodes have more of them, gives the same.
+    """
+    if isinstance(node, list):
+        return tuple(_plain(each, is_local) for each in node)
+    if not isinstance(node, ast.AST):
+        return node
+    inside = is_local or isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+    if is_local and isinstance(node, ast.AnnAssign):
+        if node.value is None:
+            return ()
+        return ("Assign", (("targets", (_plain(node.target, True),)), ("value", _plain(node.value, True))))
+    values = []
+    for name, value in ast.iter_fields(node):
+        if value in (None, []) or name in ("type_comment", "kind"):
+            continue
+        if name == "body" and isinstance(value, list) and _is_docstring(node, value):
+            value = value[1:]
+        if isinstance(node, ast.ClassDef) and name == "body":
+            values.append((name, _plain(value)))  # annotations of a class are its fields
+        else:
+            values.append((name, _plain(value, inside)))
+    return (type(node).__name__, tuple(values))
+
+
+def _is_docstring(node: ast.AST, body: list[ast.stmt]) -> bool:
+    holder = isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
+    first = body[0] if body else None
+    return (
+        holder
+        and isinstance(first, ast.Expr)
+        and isinstance(first.value, ast.Constant)
+        and isinstance(first.value.value, str)
+    )

@@ -1,0 +1,107 @@
+"""How far every cell has come: current, stale, missing or failed; and how long the rest will take."""
+
+from __future__ import annotations
+
+import json
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from fsgc.experiment import as_settings
+from fsgc.recipes import digest, recorded
+from fsgc.tables.grid import CELLS, TABLES, CellKey
+from fsgc.tables.plan import Work
+
+METRICS = "metrics.json"
+FAILED = TABLES / "failed"
+
+
+class State(StrEnum):
+    """How far a cell has come."""
+
+    CURRENT = "current"
+    STALE = "stale"
+    MISSING = "missing"
+    FAILED = "failed"
+    DAMAGED = "damaged"
+
+
+@dataclass(frozen=True)
+class CellStatus:
+    """A cell's state, and why it is not current."""
+
+    cell: CellKey
+    state: State
+    reasons: tuple[str, ...] = ()
+    seconds: float | None = None
+
+
+def status_of(work: Work, project: Path = Path()) -> CellStatus:
+    """Compare the recorded recipes of a cell with those of the code and settings at hand."""
+    cell, path = work.cell, project / CELLS / work.cell.name / METRICS
+    failed = project / FAILED / f"{cell.name}.json"
+    if failed.exists():
+        return CellStatus(cell, State.FAILED, (_reason(failed),))
+    if not path.exists():
+        return CellStatus(cell, State.MISSING)
+    try:
+        record = json.loads(path.read_text(encoding="utf-8"))
+        seconds = float(record["test_seconds"]) + float(record["train"]["seconds"])
+        made_by, code, settings = dict(record["recipes"]), dict(record["code"]), dict(record["settings"])
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        return CellStatus(cell, State.DAMAGED, (f"{path} cannot be read ({error!r}); delete it and compute it again",))
+    now = recorded(work.experiment)
+    if made_by == {step: digest(each) for step, each in now.items()}:
+        return CellStatus(cell, State.CURRENT, seconds=seconds)
+    reasons = _differences(code, settings, now, json.loads(json.dumps(as_settings(work.experiment))))
+    steps = [step for step, each in now.items() if made_by.get(step) != digest(each)]
+    return CellStatus(cell, State.STALE, tuple(reasons) or (f"the recipe of {', '.join(steps)}",), seconds)
+
+
+def _differences(
+    code: Mapping[str, str], settings: Mapping[str, Any], now: Mapping[str, Any], current: Mapping[str, Any]
+) -> list[str]:
+    modules = {name: value for each in now.values() for name, value in each.get("code", {}).items()}
+    changed = sorted(name for name in {**code, **modules} if code.get(name) != modules.get(name))
+    before, after = dict(_leaves(settings)), dict(_leaves(current))
+    values = sorted(name for name in {**before, **after} if before.get(name) != after.get(name))
+    return [
+        *(f"code of {name}" for name in changed),
+        *(f"{name} was {before.get(name)!r}, is {after.get(name)!r}" for name in values),
+    ]
+
+
+def _leaves(value: Mapping[str, Any], path: str = "") -> Iterable[tuple[str, Any]]:
+    for key, each in value.items():
+        if isinstance(each, Mapping):
+            yield from _leaves(each, f"{path}{key}.")
+        else:
+            yield f"{path}{key}", each
+
+
+def _reason(path: Path) -> str:
+    try:
+        return str(json.loads(path.read_text(encoding="utf-8"))["reason"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return f"{path} does not say why"
+
+
+def minutes_left(statuses: Sequence[CellStatus]) -> float | None:
+    """One core's minutes for the cells that are not current, by what others took; None if too little is known.
+
+    A cell is taken to last as long as it did before, else as the median cell of its method, else as the median of all.
+    """
+    known = [each for each in statuses if each.seconds is not None]
+    if not known:
+        return None
+    everything = statistics.median(each.seconds or 0.0 for each in known)
+    total = 0.0
+    for each in statuses:
+        if each.state is State.CURRENT:
+            continue
+        alike = [other.seconds or 0.0 for other in known if other.cell.model == each.cell.model]
+        total += each.seconds if each.seconds is not None else statistics.median(alike) if alike else everything
+    return total / 60
