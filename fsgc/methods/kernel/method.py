@@ -56,7 +56,7 @@ class KernelMethod(Method):
     """A support vector machine per episode on a slice of a Gram matrix.
 
     Args:
-        shape: of the task; nothing here depends on it.
+        shape: of the episodes; nothing here depends on it.
         settings: of the support vector machine.
         kernel: `wl`, `sp` or `graphlet`.
     """
