@@ -64,7 +64,7 @@ def test_json_for_programs() -> None:
         (("datasets", "show", "coil-del"), "did you mean 'coil_del'"),
         (("build", "triangles_gen", "enzyme"), "did you mean 'enzymes'"),
         (("build",), "name at least one dataset, or --all"),
-        (("build", "triangles_gen", "-k", "0"), "shots: 0 is not a positive number"),
+        (("build", "triangles_gen", "-k", "0"), "shots must be at least 1, got 0"),
         (("build", "triangles_gen", "-k", "99"), "shots: 99 do not fit 'triangles_gen'"),
     ],
 )
@@ -133,6 +133,9 @@ def test_train_and_evaluate_without_dvc(tmp_path: Path) -> None:
     tested = _run("evaluate", str(model))
     assert tested.exit_code == 0, tested.output
     assert "pn on triangles_gen, 5-shot: accuracy" in tested.output
-    metrics = json.loads((tmp_path / "pn.results" / "metrics.json").read_text())
+    metrics = json.loads((tmp_path / "pn.results" / "record.json").read_text())
     assert (metrics["episodes"], metrics["shots"]) == (40, 5)
+    again = _run("train", "pn", "triangles_gen", "--params", str(params), "-o", str(model))
+    assert again.exit_code == 1
+    assert f"{model} exists; choose another name with -o, or overwrite it with --force" in again.output
     assert "does not exist; train a model" in _run("evaluate", str(tmp_path / "no.pt")).output

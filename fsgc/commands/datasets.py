@@ -92,7 +92,7 @@ def datasets(context: click.Context, as_json: bool) -> None:
         click.echo()
         print_table("Your own", COLUMNS, own, right)
     click.echo(
-        f"\nStored below {workspace.root}. Everything about one: fsgc datasets show KEY. Add your own: fsgc datasets add"
+        f"\nStored below {workspace.root}. All about one: fsgc datasets show KEY. Add your own: fsgc datasets add"
     )
 
 

@@ -79,6 +79,7 @@ class Dataset:
         validation: the classes to validate on; empty where part of each base class's graphs is held out instead.
         novel: the classes to test on.
         features: default node features, see `fsgc.data.features`.
+        authors_features: those of the authors' code where they differ, taken by the preset `authors`; else empty.
         node_labels: what a node's label means.
         files: the raw files.
         options: settings of the reader.
@@ -104,6 +105,7 @@ class Dataset:
     terms: str
     options: Mapping[str, Any] = field(default_factory=dict)
     variant_of: str = ""
+    authors_features: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         groups = (self.base, self.validation, self.novel)

@@ -15,7 +15,8 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from fsgc.data.features import FeatureEncoder, FeatureTable
+from fsgc.data.encodings import FeatureTable
+from fsgc.data.features import FeatureEncoder
 from fsgc.data.graph_store import GraphStore
 from fsgc.data.splits import Part, Split
 from fsgc.episodes.store import EpisodeStore

@@ -14,7 +14,7 @@ from fsgc.training.report import FitReport, peak_memory
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from fsgc.data.features import FeatureTable
+    from fsgc.data.encodings import FeatureTable
     from fsgc.data.graph_store import GraphStore
     from fsgc.episodes.batches import EpisodeBatch, Episodes
     from fsgc.training.settings import TrainSettings

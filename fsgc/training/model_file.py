@@ -46,7 +46,7 @@ class _Shape(_Strict):
 
 class _Encoder(_Strict):
     names: Annotated[list[str], Field(min_length=1, max_length=100)]
-    encodings: Annotated[list[dict[str, list[int | float]]], Field(max_length=100)]
+    encodings: Annotated[list[dict[str, Any]], Field(max_length=100)]
     num_attributes: Annotated[int, Field(ge=0, le=10**6)]
 
 

@@ -55,6 +55,6 @@ def training_line(model: TrainedModel, monitor: str) -> str:
     if report.best is None:
         return f"{origin.model} on {origin.dataset}{shots}: nothing to train"
     return (
-        f"{origin.model} on {origin.dataset}{shots}: {report.epochs} epochs in {report.seconds:.0f} s; "
-        f"validation {monitor} {report.best:.4f} in epoch {report.best_epoch}"
+        f"{origin.model} on {origin.dataset}{shots}: {report.epochs} {report.unit}s in {report.seconds:.0f} s; "
+        f"validation {monitor} {report.best:.4f} in {report.unit} {report.best_epoch}"
     )

@@ -14,11 +14,11 @@ from fsgc.episodes.batches import EpisodeBatch, Episodes
 from fsgc.errors import FsgcError, StoreError
 from fsgc.evaluation.outcomes import Outcomes
 from fsgc.evaluation.predict import predict_scores
-from fsgc.evaluation.results import SCORES_KIND, evaluate
+from fsgc.evaluation.results import SCORES_KIND, evaluate, headline
 from fsgc.methods.contract import Method, TaskShape
 from fsgc.methods.learned import LearnedMethod
 from fsgc.methods.prototypical.method import PrototypicalSettings
-from fsgc.training.checkpoint import Origin, TrainedModel
+from fsgc.training.checkpoint import ModelInputs, Origin, TrainedModel
 from fsgc.training.report import FitReport
 from fsgc.training.run import make_method
 from fsgc.training.settings import Training, TrainSettings
@@ -37,18 +37,18 @@ def episodes(tmp_path_factory: pytest.TempPathFactory) -> Episodes:
 def _trained(episodes: Episodes, model: str) -> TrainedModel:
     shape = TaskShape.of(episodes)
     method = make_method(Training(model, SETTINGS, TrainSettings()), shape, seed=0)
-    method.attach(episodes)
     assert isinstance(method, LearnedMethod)
+    method.attach(episodes)
     method.eval()
-    return TrainedModel(Origin(model, "enzymes", 3, 0, episodes.feature_names), SETTINGS, REPORT, method, shape)
+    origin = Origin(model, "enzymes", 3, 0, episodes.feature_names)
+    return TrainedModel(origin, SETTINGS, REPORT, method, shape, ModelInputs.of(episodes))
 
 
 @pytest.mark.parametrize("model", ["pn", "pn_tae_mu"])
 def test_what_is_written_is_what_was_predicted(tmp_path: Path, episodes: Episodes, model: str) -> None:
     trained = _trained(episodes, model)
-    result = evaluate(trained, episodes, tmp_path, {"preset": "paper"})
-    assert json.loads((tmp_path / "record.json").read_text()) == result
-    assert result["preset"] == "paper"
+    result = evaluate(trained, episodes, tmp_path, {"preset": "paper"}, "m.json")
+    assert json.loads((tmp_path / "m.json").read_text()) == result
     arrays, attributes = read_arrays(tmp_path / "scores.zarr", SCORES_KIND, ("scores",))
     table = pl.read_parquet(tmp_path / "episodes.parquet")
     # One episode after the other, by hand, is the oracle of the batched run.
@@ -65,6 +65,8 @@ def test_what_is_written_is_what_was_predicted(tmp_path: Path, episodes: Episode
     assert outcomes.test_episodes == result["test_episodes"]
     assert (result["episodes"], result["queries"], result["way"], result["shots"]) == (50, 4, 2, 3)
     assert attributes["model"] == model
+    assert (result["preset"], result["train"]["epochs"], result["threads"]) == ("paper", 3, torch.get_num_threads())
+    assert headline(result).items() <= {**result, "best_epoch": 2}.items()
 
 
 @pytest.mark.parametrize("model", ["pn", "pn_tae_mu"])

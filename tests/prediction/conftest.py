@@ -42,6 +42,14 @@ def shapes(count: int, seed: int = 0, classes: tuple[str, ...] = tuple(MAKERS)) 
     return graphs, labels
 
 
+def bare_shapes(
+    count: int, seed: int = 0, classes: tuple[str, ...] = tuple(MAKERS)
+) -> tuple[list[nx.Graph], list[str]]:
+    """The same without anything on their nodes: by their structure alone they are easily told apart."""
+    graphs, labels = shapes(count, seed, classes)
+    return [nx.Graph(graph.edges) for graph in graphs], labels
+
+
 def data_of(graph: nx.Graph) -> Any:
     """A graph as PyG has it, with the nodes in another order."""
     made = from_networkx(nx.Graph(graph.edges))

@@ -56,7 +56,7 @@ def decision_values(kernels: EpisodeKernels, c: float, max_iter: int) -> tuple[F
     return np.concatenate([values for values, _ in found]), sum(stopped for _, stopped in found)
 
 
-def one_machine(gram: Floats, y: npt.NDArray[np.int64], c: float, max_iter: int) -> Floats:
+def one_machine(gram: Floats, y: Ints, c: float, max_iter: int) -> Floats:
     """The values of one machine whose classes may have any number of supports: `[M, C(C−1)/2]`, as `decision_values`.
 
     Args:

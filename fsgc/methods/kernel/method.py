@@ -20,7 +20,7 @@ import torch
 from torch import Tensor
 
 from fsgc.arrays import Floats
-from fsgc.data.features import FeatureTable
+from fsgc.data.encodings import FeatureTable
 from fsgc.data.graph_store import GraphStore
 from fsgc.episodes.batches import EpisodeBatch, Episodes
 from fsgc.errors import StoreError
