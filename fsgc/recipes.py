@@ -138,6 +138,7 @@ def code_of(modules: Iterable[str]) -> dict[str, str]:
     return dict(sorted(found.items()))
 
 
+@cache
 def _source(module: str) -> Path | None:
     """The file of a module of ours; None for any other module."""
     if module.split(".")[0] != PACKAGE and not module.endswith(".py"):
