@@ -159,8 +159,12 @@ def check_size(entry: Entry, shape: TaskShape, settings: Any, state: Mapping[str
         return
     with torch.device("meta"):
         method = entry.make(shape, settings)
-    wanted = {name: tuple(weight.shape) for name, weight in method.state().items()}
-    found = {name: tuple(getattr(weight, "shape", ())) for name, weight in state.items()}
+    assert isinstance(method, torch.nn.Module)
+    weights = state.get("weights", state)  # where a method keeps more than weights, they have a place of their own
+    if not isinstance(weights, Mapping):
+        raise TypeError("its weights are not named")
+    wanted = {name: tuple(weight.shape) for name, weight in method.state_dict().items()}
+    found = {name: tuple(getattr(weight, "shape", ())) for name, weight in weights.items()}
     if wanted != found:
         name = min(dict(wanted.items() ^ found.items()))
         asked, there = wanted.get(name, "none"), found.get(name, "none")
