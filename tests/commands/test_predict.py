@@ -20,7 +20,7 @@ from tests.shapes import bare_shapes
 NASTY = "<img src=x onerror=alert(1)>"
 
 
-def _write(folder: Path, graphs: list[nx.Graph], labels: list[str] | None, prefix: str) -> Path:
+def write_graphs(folder: Path, graphs: list[nx.Graph], labels: list[str] | None, prefix: str) -> Path:
     folder.mkdir()
     edges, classes = [["graph", "source", "target"]], [["graph", "label"]]
     for number, graph in enumerate(graphs):
@@ -37,7 +37,9 @@ def _write(folder: Path, graphs: list[nx.Graph], labels: list[str] | None, prefi
 def folders(tmp_path: Path) -> tuple[Path, Path]:
     graphs, labels = bare_shapes(4, 1)
     new, _ = bare_shapes(3, 2)
-    return _write(tmp_path / "labelled", graphs, labels, "known"), _write(tmp_path / "new", new, None, "new")
+    return write_graphs(tmp_path / "labelled", graphs, labels, "known"), write_graphs(
+        tmp_path / "new", new, None, "new"
+    )
 
 
 def _run(*arguments: object) -> str:
@@ -102,8 +104,8 @@ class _Reader(HTMLParser):
 def test_the_page_shows_each_graph_beside_its_nearest_and_escapes_everything(tmp_path: Path) -> None:
     graphs, labels = bare_shapes(3, 1, ("ring", "star"))
     labels = [NASTY if label == "ring" else label for label in labels]
-    known = _write(tmp_path / "labelled", graphs, labels, NASTY)
-    new = _write(tmp_path / "new", bare_shapes(2, 2, ("ring", "star"))[0], None, f"new{NASTY}")
+    known = write_graphs(tmp_path / "labelled", graphs, labels, NASTY)
+    new = write_graphs(tmp_path / "new", bare_shapes(2, 2, ("ring", "star"))[0], None, f"new{NASTY}")
     _run("discriminant", "--support", known, "--query", new, "--report", tmp_path / "page.html", "--nearest", 2)
     reader = _Reader()
     reader.feed((tmp_path / "page.html").read_text())
