@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from benchmarks import episodes, gsm, kernels, maml, prototypical, reading, transfer
+from benchmarks import episodes, gsm, kernels, maml, prototypical, reading, rows, transfer
 
 
 def main() -> None:
@@ -14,6 +14,7 @@ def main() -> None:
     transfer.main()
     maml.main()
     gsm.main()
+    rows.main()
 
 
 if __name__ == "__main__":

@@ -66,6 +66,10 @@ def _transfer(conv: str) -> Entry:
     return Entry(conv.upper(), about, "fsgc.methods.transfer:Transfer", {"conv": conv})
 
 
+def _faith(title: str, about: str, **options: Any) -> Entry:
+    return Entry(title, about, "fsgc.methods.faith.method:Faith", options)
+
+
 def _kernel(name: str, title: str, about: str) -> Entry:
     return Entry(
         title, f"{about} kernel and an SVM per episode.", "fsgc.methods.kernel.method:KernelMethod", {"kernel": name}
@@ -87,6 +91,23 @@ METHODS: Mapping[str, Entry] = {
     "gcn": _transfer("gcn"),
     "gsm": Entry(
         "GSM*", "Super-classes from spectra, attention among graphs.", "fsgc.methods.gsm.method:GraphSpectralMeasures"
+    ),
+    "faith": _faith("FAITH", "An episode among tasks of base classes; its queries are seen together."),
+    "faith_inductive": _faith("FAITH, inductive", "The same, each query by itself.", inductive=True),
+    "smf_gin": Entry(
+        "SMF-GIN",
+        "GIN read-outs fused; prototypes of centred, normalised embeddings.",
+        "fsgc.methods.smf_gin.method:SmfGin",
+    ),
+    "smf_gin_local": Entry(
+        "SMF-GIN, local",
+        "The same with halves of the graph, cut by the order of its nodes.",
+        "fsgc.methods.smf_gin.method:SmfGinLocal",
+    ),
+    "spnp": Entry(
+        "SPNP (from its abstract)",
+        "A neural process over PN's embeddings; no claim about the published accuracies.",
+        "fsgc.methods.spnp.method:PrototypicalNeuralProcess",
     ),
     "untrained": Entry(
         "Untrained",

@@ -17,6 +17,7 @@ from fsgc.methods.learned import LearnedMethod, Loss, accuracy, cross_entropy
 from fsgc.methods.prototypical.conditioner import TaskConditioner
 from fsgc.methods.prototypical.folded_film import embed_conditioned
 from fsgc.methods.prototypical.mixup import LatentMixup, Mask, MixupLoss, Ratio, Source
+from fsgc.nn.distance import squared_distances
 from fsgc.nn.embedder import Embedder
 from fsgc.nn.in_chunks import embed_graphs
 from fsgc.nn.norms import Groups
@@ -156,8 +157,7 @@ class PrototypicalNetwork(LearnedMethod):
 
     def similarity(self, x: Tensor, prototypes: Tensor) -> Tensor:
         """−α‖x − p‖² of embeddings `[B, M, d]` and prototypes `[B, N, d]`: `[B, M, N]`."""
-        products = torch.baddbmm(prototypes.square().sum(-1).unsqueeze(1), x, prototypes.mT, alpha=-2)
-        return -self.scale * (products + x.square().sum(-1, keepdim=True))
+        return -self.scale * squared_distances(x, prototypes)
 
     def configure_optimizers(self) -> torch.optim.Optimizer:
         """Adam."""
