@@ -105,3 +105,20 @@ def vector_head(vectors: Tensor, shots: int) -> Head:
 
 def _averages(way: int, shots: int, like: Tensor) -> Tensor:
     return torch.eye(way, dtype=like.dtype, device=like.device).repeat_interleave(shots, dim=1) / shots
+
+
+def labelled_head(known: Tensor, labels: Tensor, new: Tensor) -> Head:
+    """The discriminant of labelled vectors, any number of each class.
+
+    Args:
+        known: `[S, d]`.
+        labels: int64 `[S]`, 0 to C−1, each at least once.
+        new: `[M, d]`.
+    """
+    member = torch.nn.functional.one_hot(labels).to(known.dtype).mT
+    return Head.of(
+        (known @ known.mT).unsqueeze(0),
+        (new @ known.mT).unsqueeze(0),
+        new.square().sum(1).unsqueeze(0),
+        member / member.sum(1, keepdim=True),
+    )

@@ -26,8 +26,11 @@ from fsgc.data.descriptors.store import (
     base_descriptors,
     compute_descriptors,
 )
+from fsgc.data.encodings import FeatureTable
+from fsgc.data.graph_store import GraphStore
 from fsgc.episodes.batches import EpisodeBatch, Episodes
 from fsgc.methods.contract import Method, Preparation, Run, Scope, TaskShape
+from fsgc.methods.discriminant.head import labelled_head
 from fsgc.methods.discriminant.metric import METRICS
 from fsgc.methods.discriminant.model import FittedDiscriminant, FittedPart, episode_scores
 from fsgc.methods.discriminant.search import TAUS, Choice, Part, Report, Search, make_folds
@@ -74,6 +77,7 @@ class Discriminant(Method):
 
     settings_type: ClassVar[type[Any]] = DiscriminantSettings
     section: ClassVar[str] = "discriminant"
+    reads_nodes: ClassVar[bool] = True
     preparation: ClassVar[Preparation | None] = PREPARATION
     has_prototypes: bool = True
     episodes_at_once: int = 5000
@@ -94,12 +98,17 @@ class Discriminant(Method):
         self._episodes: Episodes | None = None
         self._model: FittedDiscriminant | None = None
         self._table: list[dict[str, Any]] = []
+        self._others: GraphStore | None = None
         self._data: GraphData | None = None
         self._vectors: Tensor | None = None
 
     def attach(self, episodes: Episodes) -> None:
         """Take the graphs; their descriptors are read, or computed, when they are needed."""
         self._episodes, self._data, self._vectors = episodes, None, None
+
+    def attach_graphs(self, graphs: GraphStore, features: FeatureTable) -> None:  # noqa: ARG002
+        """Take graphs of which no descriptors are stored; node features are not looked at."""
+        self._others, self._episodes, self._data, self._vectors = graphs, None, None, None
 
     def fit(self, run: Run) -> FitReport:
         """Choose views, weights, metric and shrinkage on classes that play novel ones; fit them on base classes."""
@@ -180,6 +189,11 @@ class Discriminant(Method):
         """Every choice that was tried: its views, γ, ε, ρ, τ and accuracy, and the best accuracy so far."""
         return self._table
 
+    def classify(self, support: Tensor, labels: Tensor, query: Tensor) -> Tensor:
+        """Scores of one discriminant on all supports, however many each class has: `[M, C]`."""
+        known, new = self.all_vectors[support.cpu()], self.all_vectors[query.cpu()]
+        return labelled_head(known, labels.cpu(), new).scores(self.model.tau)[0]
+
     def vectors(self, support: Tensor, labels: Tensor, graphs: Tensor) -> Tensor:  # noqa: ARG002
         """See `Method.vectors`."""
         return self.all_vectors[graphs.cpu()].float()
@@ -195,11 +209,14 @@ class Discriminant(Method):
     def data(self) -> GraphData:
         """The attached graphs with their descriptors."""
         if self._data is None:
-            if self._episodes is None:
-                raise RuntimeError("attach the episodes first")
-            kinds = self._model.kinds if self._model else None
-            descriptors = _descriptors(self._episodes, kinds)
-            self._data = GraphData(self._episodes.graphs, descriptors, not self.cycles, self.extra)
+            if self._episodes is not None:
+                graphs = self._episodes.graphs
+                descriptors = _descriptors(self._episodes, self._model.kinds if self._model else None)
+            elif self._others is not None:
+                graphs, descriptors = self._others, compute_descriptors(self._others, self.model.kinds)
+            else:
+                raise RuntimeError("attach graphs first")
+            self._data = GraphData(graphs, descriptors, not self.cycles, self.extra)
         return self._data
 
 

@@ -12,10 +12,12 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
+from fsgc.data.encodings import FeatureTable
+from fsgc.data.graph_store import GraphStore
 from fsgc.episodes.batches import EpisodeBatch, Episodes
 from fsgc.errors import SettingsError
 from fsgc.methods.contract import Preparation, Run, TaskShape
-from fsgc.methods.discriminant.head import vector_head
+from fsgc.methods.discriminant.head import labelled_head, vector_head
 from fsgc.methods.discriminant.method import PREPARATION, Discriminant, DiscriminantSettings
 from fsgc.methods.discriminant.search import TAUS
 from fsgc.methods.learned import accuracy
@@ -37,6 +39,13 @@ class HeadPN(PrototypicalNetwork):
         if self.tau is None:
             return super().predict(episodes)
         return vector_head(self.embed(episodes), episodes.shots).scores(self.tau)
+
+    def classify(self, support: Tensor, labels: Tensor, query: Tensor) -> Tensor:
+        """Scores of the head on all supports, however many each class has: `[M, C]`."""
+        if self.tau is None:
+            return super().classify(support, labels, query)
+        z = self.vectors(support, labels, torch.cat([support, query]))
+        return labelled_head(z[: len(support)], labels, z[len(support) :]).scores(self.tau)[0]
 
     @torch.no_grad()
     def choose(self, episodes: Episodes) -> None:
@@ -73,6 +82,7 @@ class DiscriminantPN(PrototypicalNetwork):
     """
 
     preparation: ClassVar[Preparation | None] = PREPARATION
+    reads_nodes: ClassVar[bool] = True
 
     def __init__(self, shape: TaskShape, settings: PrototypicalSettings) -> None:
         super().__init__(shape, settings)
@@ -89,6 +99,22 @@ class DiscriminantPN(PrototypicalNetwork):
         super().attach(episodes)
         self.discriminant.attach(episodes)
         self.discriminant.extra = {}
+
+    def attach_graphs(self, graphs: GraphStore, features: FeatureTable) -> None:
+        """Give other graphs to both."""
+        super().attach_graphs(graphs, features)
+        self.discriminant.attach_graphs(graphs, features)
+        self.discriminant.extra = {}
+
+    def classify(self, support: Tensor, labels: Tensor, query: Tensor) -> Tensor:
+        """Scores of the discriminant, `[M, C]`."""
+        self._hand_over()
+        return self.discriminant.classify(support, labels, query)
+
+    def vectors(self, support: Tensor, labels: Tensor, graphs: Tensor) -> Tensor:
+        """The vectors of the discriminant, `[g, d]`."""
+        self._hand_over()
+        return self.discriminant.vectors(support, labels, graphs)
 
     def predict(self, episodes: EpisodeBatch) -> Tensor:
         """While the network is trained its own scores, then those of the discriminant, `[B, N·Q, N]`."""

@@ -63,6 +63,7 @@ class KernelMethod(Method):
 
     settings_type: ClassVar[type[Any]] = SvcSettings
     section: ClassVar[str] = "svc"
+    reads_nodes: ClassVar[bool] = True
     preparation: ClassVar[Preparation | None] = Preparation(
         "fsgc.methods.kernel.prepare:make_gram", "kernel", KernelSettings, Scope(shots=False, seed=False)
     )
