@@ -15,6 +15,7 @@ import math
 from dataclasses import dataclass
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 
@@ -103,22 +104,14 @@ def vector_head(vectors: Tensor, shots: int) -> Head:
     return Head.of(support @ support.mT, query @ support.mT, query.square().sum(2), averages)
 
 
+def labelled_head(support: Tensor, labels: Tensor, query: Tensor) -> Head:
+    """The one discriminant of vectors `[S, d]` with labels 0 to C−1 `[S]` and queries `[M, d]`; classes of any size."""
+    member = F.one_hot(labels).to(support.dtype).mT
+    averages = member / member.sum(1, keepdim=True)
+    return Head.of(
+        (support @ support.mT).unsqueeze(0), (query @ support.mT).unsqueeze(0), query.square().sum(1)[None], averages
+    )
+
+
 def _averages(way: int, shots: int, like: Tensor) -> Tensor:
     return torch.eye(way, dtype=like.dtype, device=like.device).repeat_interleave(shots, dim=1) / shots
-
-
-def labelled_head(known: Tensor, labels: Tensor, new: Tensor) -> Head:
-    """The discriminant of labelled vectors, any number of each class.
-
-    Args:
-        known: `[S, d]`.
-        labels: int64 `[S]`, 0 to C−1, each at least once.
-        new: `[M, d]`.
-    """
-    member = torch.nn.functional.one_hot(labels).to(known.dtype).mT
-    return Head.of(
-        (known @ known.mT).unsqueeze(0),
-        (new @ known.mT).unsqueeze(0),
-        new.square().sum(1).unsqueeze(0),
-        member / member.sum(1, keepdim=True),
-    )

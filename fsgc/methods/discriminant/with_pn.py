@@ -41,11 +41,11 @@ class HeadPN(PrototypicalNetwork):
         return vector_head(self.embed(episodes), episodes.shots).scores(self.tau)
 
     def classify(self, support: Tensor, labels: Tensor, query: Tensor) -> Tensor:
-        """Scores of the head on all supports, however many each class has: `[M, C]`."""
-        if self.tau is None:
-            return super().classify(support, labels, query)
+        """Scores of the head, with classes of any size: `[M, C]`."""
         z = self.vectors(support, labels, torch.cat([support, query]))
-        return labelled_head(z[: len(support)], labels, z[len(support) :]).scores(self.tau)[0]
+        return labelled_head(z[: len(support)], labels, z[len(support) :]).scores(
+            inf if self.tau is None else self.tau
+        )[0]
 
     @torch.no_grad()
     def choose(self, episodes: Episodes) -> None:
@@ -82,7 +82,6 @@ class DiscriminantPN(PrototypicalNetwork):
     """
 
     preparation: ClassVar[Preparation | None] = PREPARATION
-    reads_nodes: ClassVar[bool] = True
 
     def __init__(self, shape: TaskShape, settings: PrototypicalSettings) -> None:
         super().__init__(shape, settings)
@@ -101,20 +100,10 @@ class DiscriminantPN(PrototypicalNetwork):
         self.discriminant.extra = {}
 
     def attach_graphs(self, graphs: GraphStore, features: FeatureTable) -> None:
-        """Give other graphs to both."""
+        """Give graphs of a user to both."""
         super().attach_graphs(graphs, features)
         self.discriminant.attach_graphs(graphs, features)
         self.discriminant.extra = {}
-
-    def classify(self, support: Tensor, labels: Tensor, query: Tensor) -> Tensor:
-        """Scores of the discriminant, `[M, C]`."""
-        self._hand_over()
-        return self.discriminant.classify(support, labels, query)
-
-    def vectors(self, support: Tensor, labels: Tensor, graphs: Tensor) -> Tensor:
-        """The vectors of the discriminant, `[g, d]`."""
-        self._hand_over()
-        return self.discriminant.vectors(support, labels, graphs)
 
     def predict(self, episodes: EpisodeBatch) -> Tensor:
         """While the network is trained its own scores, then those of the discriminant, `[B, N·Q, N]`."""
@@ -122,6 +111,16 @@ class DiscriminantPN(PrototypicalNetwork):
             return super().predict(episodes)
         self._hand_over()
         return self.discriminant.predict(episodes)
+
+    def classify(self, support: Tensor, labels: Tensor, query: Tensor) -> Tensor:
+        """Scores of the discriminant, with classes of any size: `[M, C]`."""
+        self._hand_over()
+        return self.discriminant.classify(support, labels, query)
+
+    def vectors(self, support: Tensor, labels: Tensor, graphs: Tensor) -> Tensor:
+        """The vectors that the discriminant sees, `[g, d]`."""
+        self._hand_over()
+        return self.discriminant.vectors(support, labels, graphs)
 
     def fit(self, run: Run) -> FitReport:
         """Train the network, then fit the discriminant."""
