@@ -101,7 +101,7 @@ def restore(path: Path) -> Restored:
         check_size(entry, shape, settings, content["state"])
         method = entry.make(shape, settings)
         method.load_state(content["state"])
-    except (KeyError, RuntimeError, TypeError, ValueError, FsgcError) as error:
+    except (KeyError, RuntimeError, TypeError, ValueError, ArithmeticError, FsgcError) as error:
         raise StoreError(f"{path} does not fit this version of {origin.model}: {error}") from error
     return Restored(origin, settings, method, shape, inputs)
 

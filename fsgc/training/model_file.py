@@ -87,12 +87,21 @@ def report_path(model: Path) -> Path:
 def write_model(path: Path, content: Mapping[str, Any], report: Mapping[str, Any]) -> None:
     """Write a model, and beside it what its training took, which names the model by its digest."""
     buffer = io.BytesIO()  # saved to a path, the archive would carry the name of that path
-    torch.save({"kind": KIND, "version": VERSION, **content}, buffer)
+    torch.save(_unshared({"kind": KIND, "version": VERSION, **content}), buffer)
     data = sealed(buffer.getvalue(), KIND)
     with replacing(report_path(path)) as partial:
         write_sealed(partial, {**report, "model_sha256": hashlib.sha256(data).hexdigest()})
     with replacing(path) as partial:
         partial.write_bytes(data)
+
+
+def _unshared(content: Any) -> Any:
+    """The same with every dictionary and list made anew: a reader refuses those that are used twice."""
+    if isinstance(content, Mapping):
+        return {key: _unshared(value) for key, value in content.items()}
+    if isinstance(content, list | tuple):
+        return [_unshared(value) for value in content]
+    return content
 
 
 def read_model(path: Path) -> dict[str, Any]:
