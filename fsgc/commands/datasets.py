@@ -160,7 +160,11 @@ def add(
 
     Reads and checks them, splits their classes, tells what it found and writes datasets/NAME.toml; NAME then works
     wherever the key of a dataset does. The graphs stay where they are.
-    """
+
+    \b
+    Example:
+      fsgc datasets add molecules.smi --name molecules --novel active,inactive
+    """  # noqa: D301  (click reads the \b as "keep these lines")
     from fsgc.data.own import Choices, add_dataset
 
     choices = Choices(
@@ -173,7 +177,12 @@ def add(
 @datasets.command()
 @click.argument("name")
 def remove(name: str) -> None:
-    """Forget the dataset NAME of yours: its entry and everything stored of it, but not your files."""
+    """Forget the dataset NAME of yours: its entry and everything stored of it, but not your files.
+
+    \b
+    Example:
+      fsgc datasets remove molecules
+    """  # noqa: D301  (click reads the \b as "keep these lines")
     from fsgc.data.own import remove_dataset
 
     for path in remove_dataset(name):

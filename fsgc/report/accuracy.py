@@ -114,11 +114,11 @@ def accuracy_table(key: str, spec: TableSpec, results: Results, paper: Paper, co
         known = {row.model for row in paper.rows}
         here = [model for model in results.variants if model not in known and "-" not in model]
         rows += [
-            PaperRow(method_title(model, paper), FURTHER, {}, model)
+            PaperRow(method_title(model, paper), FURTHER, model=model)
             for model in here
             if any((*column, model) in results.found for column in _columns(spec.datasets))
         ]
-    return _fill(key, spec.title, rows, _columns(spec.datasets), results, comparisons)
+    return _fill(key, spec.title, rows, _columns(spec.datasets), results, paper, comparisons)
 
 
 def inputs_tables(key: str, spec: TableSpec, results: Results, paper: Paper, comparisons: Comparisons) -> list[Table]:
@@ -128,10 +128,10 @@ def inputs_tables(key: str, spec: TableSpec, results: Results, paper: Paper, com
     for features in sorted({result.features for result in results.found.values()} - {OWN_FEATURES}):
         here = {r.model for r in results.found.values() if r.features == features and (r.dataset, r.shots) in columns}
         models = sorted(here, key=lambda model: _place(model, paper))
-        rows = [PaperRow(method_title(model, paper), "", {}, f"{model}-{features}") for model in models]
+        rows = [PaperRow(method_title(model, paper), "", model=f"{model}-{features}") for model in models]
         if rows:
             title = f"{spec.title}, node inputs: {features}"
-            tables.append(_fill(f"{key}-{features}", title, rows, columns, results, comparisons))
+            tables.append(_fill(f"{key}-{features}", title, rows, columns, results, paper, comparisons))
     return tables
 
 
@@ -150,8 +150,8 @@ def other_table(results: Results, paper: Paper, comparisons: Comparisons) -> Tab
         return None
     here = [v for v in results.variants if any((*c, v) in results.found or (*c, v) in results.gaps for c in columns)]
     here.sort(key=lambda variant: _place(variant, paper))
-    rows = [PaperRow(method_title(variant, paper), "", {}, variant) for variant in here]
-    return _fill("other", "Other datasets and shots", rows, columns, results, comparisons)
+    rows = [PaperRow(method_title(variant, paper), "", model=variant) for variant in here]
+    return _fill("other", "Other datasets and shots", rows, columns, results, paper, comparisons)
 
 
 def overview_table(results: Results, paper: Paper, comparisons: Comparisons, shots: int = SHOTS[0]) -> Table:
@@ -160,8 +160,8 @@ def overview_table(results: Results, paper: Paper, comparisons: Comparisons, sho
     columns = [(dataset, shots) for dataset in datasets]
     here = {v for dataset, number, v in results.found if (dataset, number) in columns and "-" not in v}
     rows = [replace(row, group="") for row in paper.rows if row.model in here]
-    rows += [PaperRow(method_title(m, paper), "", {}, m) for m in sorted(here - {row.model for row in paper.rows})]
-    return _fill("overview", f"Accuracy with {shots} shots", rows, columns, results, comparisons)
+    rows += [PaperRow(method_title(m, paper), "", model=m) for m in sorted(here - {row.model for row in paper.rows})]
+    return _fill("overview", f"Accuracy with {shots} shots", rows, columns, results, paper, comparisons)
 
 
 def _columns(datasets: Sequence[str]) -> list[tuple[str, int]]:
@@ -174,12 +174,13 @@ def _fill(
     rows: Sequence[PaperRow],
     columns: Sequence[tuple[str, int]],
     results: Results,
+    paper: Paper,
     comparisons: Comparisons,
 ) -> Table:
     models = [row.model for row in rows]
     found = [[s for m in models if m and (s := results.result(*column, m))] for column in columns]
     marks = mark([model for model in models if model], columns, results, comparisons)
-    records = [_record(row, *column, results, comparisons, marks) for row in rows for column in columns]
+    records = [_record(row, *column, results, paper, comparisons, marks) for row in rows for column in columns]
     frame = pl.DataFrame([{name: record[name] for name in SCHEMA} for record in records], schema=SCHEMA)
     transductive = {record["model"] for record in records if record["transductive"]}
     width = len(columns)
@@ -198,6 +199,9 @@ def _fill(
     if any(result.stale for result in flat):
         notes.append(STALE_NOTE)
     gaps = sorted({str(record["reason"]) for record in records if record["reason"]})
+    if any(row.accuracies for row in rows):
+        here = dict.fromkeys(dataset for dataset, _ in columns)
+        notes += [paper.remarks[dataset].text for dataset in here if dataset in paper.remarks]
     notes += [*marks.notes, *gaps, *protocol_notes(flat), *origin_notes(flat)]
     hint = "" if flat else f"No cell of this table is computed yet. Run: {RUN_ALL}"
     headings = tuple(Heading(f"{shots}-shot", dataset_title(dataset)) for dataset, shots in columns)
@@ -205,7 +209,7 @@ def _fill(
 
 
 def _record(
-    row: PaperRow, dataset: str, shots: int, results: Results, comparisons: Comparisons, marks: Marks
+    row: PaperRow, dataset: str, shots: int, results: Results, paper: Paper, comparisons: Comparisons, marks: Marks
 ) -> dict[str, object]:
     """One entry as data; accuracies in per cent."""
     result = results.result(dataset, shots, row.model) if row.model else None
@@ -233,7 +237,7 @@ def _record(
             },
             "seeds": len(result.seeds),
             "seeds_from": intervals.seeds_from.value,
-            "difference": None if theirs is None else mean - theirs,
+            "difference": None if theirs is None or not paper.is_comparable(dataset) else mean - theirs,
             "best": is_best and marked.is_bold,
             "best_of": (is_best and marked.note) or None,
             "tie": row.model in marked.tied,

@@ -64,7 +64,18 @@ def _column(page: Page, place: int) -> list[str]:
 def test_it_opens_with_tables_figures_and_what_went_wrong(page: Page) -> None:
     assert page.title().startswith("fsgc")
     sections = page.locator("main > section").evaluate_all("found => found.map(section => section.id)")
-    assert sections == ["d_a", "d_b", "ablation", "pooling", "other", "efficiency", "datasets", "compare", "figures"]
+    assert sections == [
+        "d_a",
+        "d_b",
+        "ablation",
+        "pooling",
+        "discriminant",
+        "other",
+        "efficiency",
+        "datasets",
+        "compare",
+        "figures",
+    ]
     assert page.locator("img").count() >= 4
     assert page.locator("img").evaluate_all("found => found.every(i => i.complete && i.naturalWidth > 100)")
     expect(page.locator("#pooling .hint")).to_contain_text("fsgc tables run")
