@@ -97,6 +97,15 @@ def test_scores_are_those_of_cl2n_by_its_formula(episodes: Episodes, name: str) 
 
 
 @pytest.mark.parametrize("name", ROWS)
+def test_the_loss_of_a_batch_is_the_mean_of_its_episodes(episodes: Episodes, name: str) -> None:
+    """With running statistics, since batch norm in training looks at the graphs of the whole batch."""
+    method = settled(make(episodes, name), episodes)
+    batch = next(episodes.batches("train", 5))
+    alone = [method.loss(EpisodeBatch(graphs[None], batch.shots)).total for graphs in batch.graphs]
+    torch.testing.assert_close(method.loss(batch).total, torch.stack(alone).mean())
+
+
+@pytest.mark.parametrize("name", ROWS)
 def test_dropout_is_on_the_read_outs_and_in_training_only(episodes: Episodes, name: str) -> None:
     method = make(episodes, name, dropout=0.5)
     graphs = torch.arange(40)
