@@ -25,8 +25,11 @@ repro: $(STAMP)  ## run the default experiment of params.yaml end to end
 test: lint browser  ## lint, types and all tests
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist loadfile
 
-browser:  ## fetch the headless browser that tests the report page, where npm can
-	@if command -v npm >/dev/null; then node tests/report/install_browser.mjs .browser || echo "no browser: its tests are skipped"; fi
+# A Chromium that CHROMIUM names or the path has is used; root on Debian installs one; elsewhere its tests are skipped.
+browser:  ## make sure there is a Chromium for the tests of the report page
+	@if [ -n "$$CHROMIUM" ] || command -v chromium >/dev/null; then :; \
+	elif [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get update -qq && apt-get install -y -qq chromium >/dev/null; then :; \
+	else echo "make: no Chromium, the tests of the report page in a browser will be skipped; install chromium or set CHROMIUM to its path"; fi
 
 lint: $(STAMP)  ## ruff and mypy
 	$(BIN)/ruff check .
@@ -37,5 +40,5 @@ bench: $(STAMP)  ## speed against plain implementations, as ratios
 	$(BIN)/python -m benchmarks
 
 clean:  ## remove .venv, caches and everything computed (downloads included)
-	rm -rf .venv .browser .mypy_cache .ruff_cache .pytest_cache .hypothesis .dvc/cache .dvc/tmp *.egg-info
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .dvc/cache .dvc/tmp *.egg-info
 	find data -mindepth 1 -maxdepth 1 ! -name README.md ! -name .gitignore -exec rm -rf {} +

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import warnings
 from dataclasses import replace
-from pathlib import Path
 
 import torch
 import torch.nn.functional as F
@@ -14,14 +13,12 @@ from torch_geometric.data import Batch, Data
 from torch_geometric.nn import GATConv, GINConv, global_mean_pool
 
 import fsgc
+from benchmarks.fresh import training_of
 from benchmarks.timing import report, seconds
 from fsgc.episodes.batches import EpisodeBatch, Episodes
 from fsgc.methods.contract import TaskShape
 from fsgc.methods.gsm.method import GraphSpectralMeasures, GsmSettings
-from fsgc.settings import load_params
-from fsgc.training.settings import layered
 
-PARAMS = Path(__file__).parents[1] / "params.yaml"
 OURS, PLAIN = 32, 2
 """Episodes that are timed."""
 
@@ -118,7 +115,7 @@ class PlainGsm(nn.Module):
 def _test_plain(
     plain: PlainGsm, episodes: Episodes, cache: dict[int, Data], batch: EpisodeBatch, embed_once: bool
 ) -> None:
-    labels = torch.arange(episodes.way).repeat_interleave(batch.shots)
+    labels = batch.support_labels
     for graphs in batch.graphs:
         order = torch.cat([graphs[:, : batch.shots].flatten(), graphs[:, batch.shots :].flatten()]).tolist()
         for graph in order:
@@ -129,8 +126,7 @@ def _test_plain(
 
 def _compare(key: str) -> None:
     episodes = fsgc.load_episodes(key, shots=5)
-    params = load_params(PARAMS)
-    settings = GsmSettings(**layered("gsm", params.get("gsm"), key, "paper"))
+    settings = training_of(key, "gsm").method
     shape = TaskShape.of(episodes)
     method, plain = GraphSpectralMeasures(shape, settings), PlainGsm(shape.num_features, shape.way, settings)
     method.attach(episodes)

@@ -1,4 +1,4 @@
-"""PN and PN+TAE+MU, trained and tested, against the same networks on plain PyG (`benchmarks.plain`)."""
+"""PN and PN+TAE+MU, trained and tested, against the same networks on plain PyG (`tests.oracles`)."""
 
 from __future__ import annotations
 
@@ -6,30 +6,20 @@ import os
 import resource
 import time
 import warnings
-from pathlib import Path
 
 import torch
-from torch import Tensor
 from torch_geometric.data import Data
 
 import fsgc
-from benchmarks.plain import PlainPN, copy_weights
+from benchmarks.fresh import fresh_method
 from benchmarks.timing import report, seconds
 from fsgc.episodes.batches import EpisodeBatch, Episodes
 from fsgc.methods.learned import LearnedMethod
 from fsgc.methods.prototypical.method import PrototypicalNetwork
-from fsgc.settings import load_params
-from fsgc.training.run import make_method
+from tests.oracles.embedder import copy_weights
+from tests.oracles.prototypical import PlainPN, nested
 
 STEPS, EPISODES_A_STEP, PLAIN_TEST = 12, 32, 64
-PARAMS = Path(__file__).parents[1] / "params.yaml"
-
-
-def _lists(episodes: Episodes, cache: dict[int, Data], graphs: Tensor) -> list[list[list[Data]]]:
-    for graph in graphs.flatten().tolist():
-        if graph not in cache:
-            cache[graph] = episodes.graphs.to_data(graph, episodes.features)
-    return [[[cache[g] for g in c] for c in e] for e in graphs.tolist()]
 
 
 def _train_ours(method: LearnedMethod, batches: list[EpisodeBatch]) -> None:
@@ -44,7 +34,7 @@ def _train_plain(plain: PlainPN, episodes: Episodes, cache: dict[int, Data], bat
     optimiser = torch.optim.Adam(plain.parameters(), lr=1e-4)
     for batch in batches:
         optimiser.zero_grad()
-        loss, _ = plain(_lists(episodes, cache, batch.support), _lists(episodes, cache, batch.query))
+        loss, _ = plain(nested(episodes, cache, batch.support), nested(episodes, cache, batch.query))
         loss.backward()
         optimiser.step()
 
@@ -52,7 +42,7 @@ def _train_plain(plain: PlainPN, episodes: Episodes, cache: dict[int, Data], bat
 @torch.inference_mode()
 def _test_plain(plain: PlainPN, episodes: Episodes, cache: dict[int, Data]) -> None:
     for batch in list(episodes.batches("test", 32))[: PLAIN_TEST // 32]:
-        plain(_lists(episodes, cache, batch.support), _lists(episodes, cache, batch.query))
+        plain(nested(episodes, cache, batch.support), nested(episodes, cache, batch.query))
 
 
 @torch.inference_mode()
@@ -63,7 +53,7 @@ def _test_ours(method: LearnedMethod, episodes: Episodes) -> None:
 
 def _compare(key: str, name: str) -> None:
     episodes = fsgc.load_episodes(key, shots=5)
-    method = make_method(Experiment.from_params(load_params(PARAMS), name, key), episodes, seed=0)
+    method = fresh_method(episodes, name)
     assert isinstance(method, PrototypicalNetwork)
     plain = PlainPN(episodes.num_features, method.settings, "tae" in name, "mu" in name)
     copy_weights(method, plain)
@@ -84,7 +74,7 @@ def _compare(key: str, name: str) -> None:
 
 def _where_the_time_goes(key: str, name: str) -> None:
     episodes = fsgc.load_episodes(key, shots=5)
-    method = make_method(Experiment.from_params(load_params(PARAMS), name, key), episodes, seed=0)
+    method = fresh_method(episodes, name)
     assert isinstance(method, LearnedMethod)
     batches = list(episodes.batches("train", EPISODES_A_STEP))[:STEPS]
     _train_ours(method, batches[:2])

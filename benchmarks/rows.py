@@ -11,9 +11,6 @@ import torch
 import torch.nn.functional as F
 
 import fsgc
-from benchmarks.plain_faith import PlainFaith
-from benchmarks.plain_gin import DataCache
-from benchmarks.plain_smf_gin import PlainSmfGin
 from benchmarks.timing import report, seconds
 from fsgc.episodes.batches import EpisodeBatch, Episodes
 from fsgc.experiment import Experiment
@@ -24,6 +21,9 @@ from fsgc.methods.learned import LearnedMethod
 from fsgc.methods.smf_gin.method import SmfGin
 from fsgc.training.plan import BatchPlan
 from fsgc.training.run import make_method
+from tests.oracles.faith import PlainFaith
+from tests.oracles.gin import DataCache
+from tests.oracles.smf_gin import PlainSmfGin
 
 PARAMS = Path(__file__).parents[1] / "params.yaml"
 EPISODES, PLAIN_EPISODES = 64, 8

@@ -12,24 +12,34 @@ if TYPE_CHECKING:
     from fsgc.api import load_episodes, load_graphs, load_split, read_graphs
     from fsgc.data.graph_store import GraphStore
     from fsgc.data.splits import Split
+    from fsgc.dataset import Dataset, evaluate, train
     from fsgc.episodes.batches import EpisodeBatch, Episodes
     from fsgc.episodes.settings import EpisodeSettings
     from fsgc.episodes.store import EpisodeStore
+    from fsgc.prediction.classifier import FewShotClassifier
 
 __all__ = [
+    "Dataset",
     "EpisodeBatch",
     "EpisodeSettings",
     "EpisodeStore",
     "Episodes",
+    "FewShotClassifier",
     "GraphStore",
     "Split",
+    "evaluate",
     "load_episodes",
     "load_graphs",
     "load_split",
     "read_graphs",
+    "train",
 ]
 
 _HOME = {
+    "Dataset": "fsgc.dataset",
+    "FewShotClassifier": "fsgc.prediction.classifier",
+    "evaluate": "fsgc.dataset",
+    "train": "fsgc.dataset",
     "EpisodeBatch": "fsgc.episodes.batches",
     "EpisodeSettings": "fsgc.episodes.settings",
     "EpisodeStore": "fsgc.episodes.store",

@@ -22,7 +22,7 @@ from fsgc.files import replacing
 from fsgc.recipes import as_json, recipe
 from fsgc.settings import from_mapping
 from fsgc.steps import download, episodes, graphs, prepare, split
-from fsgc.steps.open import open_episodes
+from fsgc.steps.open import open_data, open_episodes
 from fsgc.steps.prepare import store_of
 from fsgc.training.checkpoint import describe
 from fsgc.training.settings import Training, TrainSettings
@@ -66,11 +66,7 @@ def load_episodes(
     workspace = Workspace.find()
     experiment = _data_experiment(dataset, shots=shots, seed=seed, episodes=settings, features=features)
     ensure_episodes(workspace, experiment, any_settings=settings is None)
-    keys = experiment.keys
-    return Episodes.open(
-        workspace.graphs(dataset), workspace.split(dataset, keys.seed),
-        workspace.episodes(dataset, keys.shots, keys.seed), experiment.features,
-    )  # fmt: skip
+    return open_data(workspace, experiment)
 
 
 def open_experiment(experiment: Experiment, workspace: Workspace | None = None, any_settings: bool = False) -> Episodes:
@@ -103,7 +99,10 @@ def read_graphs(reader: str, directory: str | Path, **options: Any) -> GraphStor
     known = [name for name in READERS if name not in ("triangles_gen", "r52")]
     if reader not in known:
         raise SettingsError(f"reader must be one of {', '.join(known)}, got {reader!r}", key="reader")
-    return READERS[reader](Path(directory), options)
+    try:
+        return READERS[reader](Path(directory), options)
+    except KeyError as error:
+        raise SettingsError(f"the reader {reader!r} needs the option {error}") from error
 
 
 def ensure_graphs(workspace: Workspace, experiment: Experiment) -> None:

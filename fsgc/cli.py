@@ -13,6 +13,7 @@ from fsgc.commands.datasets import datasets
 from fsgc.commands.evaluate import evaluate
 from fsgc.commands.figures import figures
 from fsgc.commands.models import models
+from fsgc.commands.predict import predict
 from fsgc.commands.report import report
 from fsgc.commands.results import results
 from fsgc.commands.run_tables import plan, run, status
@@ -43,6 +44,7 @@ def main() -> None:
     fsgc build coil_del -k 5       download, store and draw episodes without DVC
     fsgc models                    the methods
     fsgc train pn coil_del -o pn.pt && fsgc evaluate pn.pt
+    fsgc predict discriminant --support labelled/ --query new/ -o predictions.csv
     fsgc tables run -j 2           the cells of the paper's tables
     fsgc tables show               the tables
     fsgc report                    one page with all of it
@@ -54,5 +56,5 @@ def main() -> None:
 
 for command in (run, plan, status):
     tables.add_command(command)
-for command in (datasets, build, models, train, evaluate, results, tables, report, figures):
+for command in (datasets, build, models, train, evaluate, predict, results, tables, report, figures):
     main.add_command(command)

@@ -26,7 +26,7 @@ from fsgc.settings import PARAMS_FILE, Count, Seed, from_mapping, load_params, s
 from fsgc.training.settings import Training, TrainSettings
 
 T = TypeVar("T")
-DEFAULT_PRESET = "paper"
+DEFAULT_PRESET, AUTHORS = "paper", "authors"
 PLUGINS = "plugins"  # the section with the sections of methods from outside the package
 
 
@@ -79,7 +79,7 @@ class Experiment:
         method_entry(made.model)
         return cls(
             keys=made,
-            features=check_features(catalog_entry(made.dataset), made.features),
+            features=check_features(catalog_entry(made.dataset), made.features, made.preset == AUTHORS),
             split=from_mapping("split", SplitSettings, _keys(params, "split")),
             episodes=from_mapping("episodes", EpisodeSettings, _keys(params, "episodes")),
             params=params,
@@ -128,30 +128,25 @@ class _Layers:
 
     def loop(self, entry: Entry) -> TrainSettings:
         """The training loop: the section `train`, then what the method changes in general, then on this dataset."""
-        section = entry.section
-        own = {
-            key: _Value(value, f"{section}.train.{key}") for key, value in _keys(self.params, section, "train").items()
-        }
-        below = self._section(section).get("train")
-        on_dataset = below.value if below else {}
-        also = {key: _Value(value, f"{below.path}.{key}") for key, value in on_dataset.items()} if below else {}
-        found = {**self._section("train"), **own, **also}
-        values = {key: each.value for key, each in found.items()}
-        made: TrainSettings = from_mapping(
-            "train", TrainSettings, values, {key: each.path for key, each in found.items()}
-        )
-        return made
+        found = self._section("train")
+        for layer in ((), *self._order):
+            found |= self._at(entry.section, *layer, "train")
+        return _make("train", TrainSettings, found)
 
     def _section(self, name: str) -> dict[str, _Value]:
         found: dict[str, _Value] = {}
-        for layer in (("default",), (self.dataset,), ("presets", self.preset)):
-            values = _keys(self.params, name, *layer)
-            path = ".".join((name, *layer))
-            for key, value in values.items():
-                if key == "train" and key in found:
-                    value = {**found[key].value, **value}
-                found[key] = _Value(value, f"{path}.{key}")
+        for layer in self._order:
+            found |= self._at(name, *layer)
         return found
+
+    @property
+    def _order(self) -> tuple[tuple[str, ...], ...]:
+        """The layers of a section, from the weakest to the strongest."""
+        return ("default",), (self.dataset,), ("presets", self.preset)
+
+    def _at(self, *path: str) -> dict[str, _Value]:
+        where = ".".join(path)
+        return {key: _Value(value, f"{where}.{key}") for key, value in _keys(self.params, *path).items()}
 
 
 def _make(name: str, kind: type[T], found: Mapping[str, _Value]) -> T:

@@ -114,9 +114,9 @@ def from_mapping(name: str, kind: type[T], values: Mapping[str, Any], paths: Map
         values: key to value.
         paths: key to the full key that the value stands under in `params.yaml`; by default `name.key`.
     """
-    strange = next((key for key in values if not isinstance(key, str)), None)
-    if strange is not None:
-        raise SettingsError(f"{name}: the key {shown(strange)} must be a word")
+    strange = [key for key in values if not isinstance(key, str)]
+    if strange:
+        raise SettingsError(f"{name}: the key {shown(strange[0])} must be a word")
     try:
         return kind(**values)
     except SettingsError as error:

@@ -2,8 +2,11 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
+from collections.abc import Iterator
 from pathlib import Path
 
+import click
 import pytest
 from click.testing import CliRunner, Result
 
@@ -61,7 +64,7 @@ def test_json_for_programs() -> None:
         (("datasets", "show", "coil-del"), "did you mean 'coil_del'"),
         (("build", "triangles_gen", "enzyme"), "did you mean 'enzymes'"),
         (("build",), "name at least one dataset, or --all"),
-        (("build", "triangles_gen", "-k", "0"), "shots: 0 is not a positive number"),
+        (("build", "triangles_gen", "-k", "0"), "shots must be at least 1, got 0"),
         (("build", "triangles_gen", "-k", "99"), "shots: 99 do not fit 'triangles_gen'"),
     ],
 )
@@ -73,11 +76,28 @@ def test_mistakes_are_one_sentence(arguments: tuple[str, ...], message: str) -> 
     assert "Traceback" not in result.output
 
 
-def test_every_command_has_help_worth_reading() -> None:
-    for arguments in ((), ("datasets",), ("datasets", "show"), ("build",), ("models",), ("train",), ("evaluate",)):
-        result = _run(*arguments, "--help")
-        assert result.exit_code == 0
-        assert len(result.output.splitlines()) >= 6
+def _leaves(command: click.Command, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    if not isinstance(command, click.Group) or command.invoke_without_command:
+        yield path
+    for name, below in command.commands.items() if isinstance(command, click.Group) else ():
+        yield from _leaves(below, (*path, name))
+
+
+WITHOUT_EXAMPLES = {"build", "train", "evaluate", "tables"}
+
+
+@pytest.mark.parametrize("path", [path for path in _leaves(main) if path[0] not in WITHOUT_EXAMPLES], ids=" ".join)
+def test_every_command_shows_an_example_of_itself(path: tuple[str, ...]) -> None:
+    result = _run(*path, "--help")
+    assert result.exit_code == 0
+    examples = re.findall(rf"^ +fsgc {' '.join(path)}\b(.*)$", result.output, flags=re.MULTILINE)
+    assert examples, "a line to copy"
+    command: click.Command = main
+    for name in path:
+        assert isinstance(command, click.Group)
+        command = command.commands[name]
+    for example in examples:
+        command.make_context("fsgc", shlex.split(example, comments=True))  # parses it, runs nothing
 
 
 def test_results_without_a_run_says_what_to_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -113,6 +133,9 @@ def test_train_and_evaluate_without_dvc(tmp_path: Path) -> None:
     tested = _run("evaluate", str(model))
     assert tested.exit_code == 0, tested.output
     assert "pn on triangles_gen, 5-shot: accuracy" in tested.output
-    metrics = json.loads((tmp_path / "pn.results" / "metrics.json").read_text())
+    metrics = json.loads((tmp_path / "pn.results" / "record.json").read_text())
     assert (metrics["episodes"], metrics["shots"]) == (40, 5)
+    again = _run("train", "pn", "triangles_gen", "--params", str(params), "-o", str(model))
+    assert again.exit_code == 1
+    assert f"{model} exists; choose another name with -o, or overwrite it with --force" in again.output
     assert "does not exist; train a model" in _run("evaluate", str(tmp_path / "no.pt")).output

@@ -1,12 +1,16 @@
-"""What the README says is true."""
+"""What the README and docs/ say is true."""
 
 from __future__ import annotations
 
 import re
+import shlex
+from collections.abc import Iterator
 from pathlib import Path
 
+import click
 import pytest
 
+from fsgc.cli import main
 from fsgc.data.catalog import load_catalog
 
 ROOT = Path(__file__).parents[1]
@@ -26,7 +30,8 @@ def test_the_python_example_runs_in_about_ten_lines(
 
 
 def test_the_table_of_datasets_is_the_catalog() -> None:
-    rows = re.findall(r"^\| `(\w+)` \| (\d+) \| (\d+) \| ([\d.]+) \| ([\d.]+) \| (\d+) \|", README, flags=re.MULTILINE)
+    page = (ROOT / "docs" / "datasets.md").read_text()
+    rows = re.findall(r"^\| `(\w+)` \| (\d+) \| (\d+) \| ([\d.]+) \| ([\d.]+) \| (\d+) \|", page, flags=re.MULTILINE)
     expected = [
         (e.key, str(s.graphs), str(s.classes), f"{s.nodes:.2f}", f"{s.edges:.2f}", str(e.way))
         for e in load_catalog().values()
@@ -37,7 +42,8 @@ def test_the_table_of_datasets_is_the_catalog() -> None:
 
 
 def test_every_path_it_names_exists() -> None:
-    for page in ("README.md", "CONTRIBUTING.md", "data/README.md"):
+    pages = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "data/README.md"]
+    for page in [*pages, *(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md"))]:
         for target in re.findall(r"\]\(([^)#]+)\)", (ROOT / page).read_text()):
             assert target.startswith("https://") or ((ROOT / page).parent / target).exists(), target
 
@@ -45,3 +51,23 @@ def test_every_path_it_names_exists() -> None:
 def test_the_method_shown_is_the_tested_example() -> None:
     _, shown = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
     assert shown in (ROOT / "examples" / "cosine_prototypes.py").read_text()
+
+
+def _commands() -> Iterator[tuple[str, list[str]]]:
+    for path in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]:
+        for block in re.findall(r"```sh\n(.*?)```", path.read_text(), flags=re.DOTALL):
+            for line in block.splitlines():
+                words = shlex.split(line, comments=True)
+                if words and words[0] == "fsgc":
+                    yield path.name, words[1:]
+
+
+def test_every_fsgc_command_it_shows_exists_with_these_options() -> None:
+    shown = list(_commands())
+    assert len(shown) >= 8
+    for page, words in shown:
+        command: click.Command = main
+        while isinstance(command, click.Group) and words and words[0] in command.commands:
+            command, words = command.commands[words[0]], words[1:]
+        assert command is not main, (page, words)
+        command.make_context("fsgc", words)  # parses, and refuses what it does not know, without running anything

@@ -14,10 +14,15 @@ from fsgc.commands.console import print_table
 @click.argument("name", required=False)
 @click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
 def models(name: str | None, as_json: bool) -> None:
-    """List the methods, or tell the settings of the method NAME and their defaults.
+    """List the methods, or show the settings of the method NAME and their defaults.
 
     The settings used for each dataset are in params.yaml, in the section shown.
-    """
+
+    \b
+    Example:
+      fsgc models            # all of them
+      fsgc models pn_tae     # the settings of one
+    """  # noqa: D301  (click reads the \b as "keep these lines")
     from fsgc.methods.registry import METHODS, method_entry
 
     if name is None:

@@ -17,10 +17,14 @@ from fsgc.commands.tables import cells_option, embed_option
 )
 @embed_option
 def report(root: Path, out: Path, figures: Path | None, embed: bool) -> None:
-    """Write one HTML file with the tables, the details of every figure, paired comparisons and figures.
+    """Write all results as one HTML file: tables, details of every accuracy, paired comparisons, figures.
 
-    It needs no network and no other file. What is not computed yet is a gap.
-    """
+    The page needs no network and no other file. What has not been computed yet is a gap.
+
+    \b
+    Example:
+      fsgc report -o results.html --figures figures
+    """  # noqa: D301  (click reads the \b as "keep these lines")
     from fsgc.report.build import build_report
 
     summary = build_report(root, out, figures, embed)

@@ -19,7 +19,13 @@ METRICS = Path("metrics.json")
 
 @click.command()
 def results() -> None:
-    """Print where the results of the current experiment are, and what they hold."""
+    """Print where the results of the current experiment are, and what they hold.
+
+    \b
+    Example:
+      dvc repro && fsgc results
+      fsgc results
+    """  # noqa: D301  (click reads the \b as "keep these lines")
     params, workspace = load_params(), Workspace(Path("data"))
     key, shots, seed = params["dataset"], params["shots"], params["seed"]
     graphs = GraphStore.load(workspace.graphs(key))

@@ -10,7 +10,7 @@ import click
 from fsgc.commands.console import print_table
 
 if TYPE_CHECKING:
-    from fsgc.report.cells import Cell
+    from fsgc.report.cells import Cell, FaultyCell
     from fsgc.report.table import Table
 
 cells_option = click.option(
@@ -28,10 +28,10 @@ embed_option = click.option(
 )
 
 
-def load_tables(root: Path) -> tuple[list[Cell], list[Table]]:
+def load_tables(root: Path) -> tuple[list[Cell | FaultyCell], list[Table]]:
     """The cells below a directory, and all tables of them."""
     from fsgc.report.cells import find_cells, workspace_of
-    from fsgc.report.scores import Results
+    from fsgc.report.results import Results
     from fsgc.report.tables import all_tables
 
     cells = find_cells(root)
@@ -91,11 +91,14 @@ def write(keys: tuple[str, ...], root: Path, out: Path, formats: tuple[str, ...]
 @click.option("-o", "--out", default="docs/results", show_default=True, type=click.Path(path_type=Path))
 @embed_option
 def docs(root: Path, out: Path, embed: bool) -> None:
-    """Write all tables that are not empty and the figures as a page to read, with the metrics they came from."""
-    from fsgc.report.build import draw_all
-    from fsgc.report.scores import Results
-    from fsgc.report.tables import write_docs
+    """Write the results as pages to read: tables and figures, the report, and the table in README.md.
 
-    cells, made = load_tables(root)
-    for path in write_docs(made, cells, draw_all(Results(cells), root, embed), out):
+    \b
+    Example:
+      fsgc tables docs
+    """  # noqa: D301  (click reads the \b as "keep these lines")
+    from fsgc.report.build import build_docs
+
+    readme = Path("README.md")
+    for path in build_docs(root, out, readme if readme.exists() else None, embed):
         click.echo(path)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,15 @@ READERS: Mapping[ReaderName, Callable[[Path, Mapping[str, Any]], GraphStore]] = 
     "as_maml": read_as_maml,
     "r52": read_r52,
     "triangles_gen": lambda _, options: generate_triangles(**options),
+    "own": lambda raw, options: _own(raw, options),
 }
+
+
+def _own(raw: Path, options: Mapping[str, Any]) -> GraphStore:
+    # Loaded by name, so that the datasets of the catalog do not depend on the formats of a user's own.
+    store: GraphStore = import_module("fsgc.data.own").read_own(raw, options)
+    return store
+
 
 # A change of what a reader makes of the same files raises this number, which every store carries.
 READER_VERSION = 1

@@ -1,12 +1,14 @@
 """The catalog: what datasets exist, where their raw files are, and the protocol they are used under.
 
-The entries are in `catalog.toml`, one table a dataset, so that adding a dataset is adding a table, and so that DVC can
-watch one entry without watching the others.
+The entries that come with fsgc are in `catalog.toml`, one table a dataset. A user's own are files of a project,
+`datasets/<key>.toml`, written by `fsgc datasets add`; they count wherever a key does.
 """
 
 from __future__ import annotations
 
 import difflib
+import os
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -17,7 +19,10 @@ from typing import Any, Literal, get_args
 from fsgc.errors import CatalogError
 
 CATALOG_FILE = Path(__file__).with_name("catalog.toml")
-ReaderName = Literal["gsm", "tu", "as_maml", "r52", "triangles_gen"]
+OWN_VARIABLE = "FSGC_DATASETS"
+OWN_FOLDER = "datasets"
+KEY = re.compile(r"[a-z][a-z0-9_]{0,40}")
+ReaderName = Literal["gsm", "tu", "as_maml", "r52", "triangles_gen", "own"]
 
 
 @dataclass(frozen=True)
@@ -74,6 +79,7 @@ class Dataset:
         validation: the classes to validate on; empty where part of each base class's graphs is held out instead.
         novel: the classes to test on.
         features: default node features, see `fsgc.data.features`.
+        authors_features: those of the authors' code where they differ, taken by the preset `authors`; else empty.
         node_labels: what a node's label means.
         files: the raw files.
         options: settings of the reader.
@@ -99,6 +105,7 @@ class Dataset:
     terms: str
     options: Mapping[str, Any] = field(default_factory=dict)
     variant_of: str = ""
+    authors_features: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         groups = (self.base, self.validation, self.novel)
@@ -134,10 +141,44 @@ def _dataset(key: str, entry: Mapping[str, Any]) -> Dataset:
 
 
 @cache
-def load_catalog(path: Path = CATALOG_FILE) -> Mapping[str, Dataset]:
-    """All datasets by key, in the order of the file."""
+def catalog_file(path: Path = CATALOG_FILE) -> Mapping[str, Dataset]:
+    """The datasets of one file."""
     with path.open("rb") as file:
         return {key: _dataset(key, entry) for key, entry in tomllib.load(file).items()}
+
+
+def own_directory() -> Path:
+    """Where a user's own datasets are: `$FSGC_DATASETS`, else `datasets/` of the project, else of this directory.
+
+    The project is the nearest directory upwards that has `dvc.yaml` or such files already.
+    """
+    if value := os.environ.get(OWN_VARIABLE):
+        return Path(value)
+    here = Path.cwd()
+    for directory in (here, *here.parents):
+        if (directory / "dvc.yaml").exists() or any((directory / OWN_FOLDER).glob("*.toml")):
+            return directory / OWN_FOLDER
+    return here / OWN_FOLDER
+
+
+def own_datasets(directory: Path) -> dict[str, Dataset]:
+    """A user's own datasets by key, sorted."""
+    found: dict[str, Dataset] = {}
+    for file in sorted(directory.glob("*.toml")):
+        if not KEY.fullmatch(file.stem) or file.stem in catalog_file():
+            raise CatalogError(f"{file} cannot be the dataset {file.stem!r}; delete it or give it another name")
+        try:
+            found[file.stem] = _dataset(file.stem, tomllib.loads(file.read_text(encoding="utf-8")))
+        except (OSError, ValueError) as error:
+            raise CatalogError(f"{file} cannot be read ({error}); add the dataset again") from error
+        except CatalogError as error:
+            raise CatalogError(f"{file}: {error}; add the dataset again") from error
+    return found
+
+
+def load_catalog(path: Path = CATALOG_FILE) -> Mapping[str, Dataset]:
+    """All datasets by key: those of the file in its order, then the user's own."""
+    return {**catalog_file(path), **own_datasets(own_directory())}
 
 
 def dataset(key: str) -> Dataset:

@@ -9,71 +9,119 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from fsgc.data.catalog import Dataset
+from fsgc.data.encodings import (
+    AsIs,
+    Encoding,
+    FeatureTable,
+    InverseDocumentFrequency,
+    NearestOneHot,
+    OneHot,
+    Standardised,
+    WordVectors,
+)
 from fsgc.data.graph_store import GraphStore
-from fsgc.errors import SettingsError
-
-Matrix = npt.NDArray[np.float32]
-Mask = npt.NDArray[np.bool_]
+from fsgc.errors import DataFormatError, SettingsError
 
 
-@dataclass(frozen=True, eq=False)
-class FeatureTable:
-    """The features of `V` nodes as distinct rows and a code per node.
+class Feature(NamedTuple):
+    """What nodes have, and how that becomes columns."""
 
-    One-hot features have few distinct rows: for the 645,202 nodes of Reddit a few hundred instead of a gigabyte.
-
-    Attributes:
-        table: float32 `[R, F]`.
-        code: int64 `[V]`, the row of `table` that a node has.
-    """
-
-    table: Matrix
-    code: npt.NDArray[np.int64]
-
-    def rows(self, nodes: npt.NDArray[np.int64] | slice = slice(None)) -> Matrix:
-        """The features of the given nodes, or of all, `[n, F]`."""
-        return np.take(self.table, self.code[nodes], axis=0)
+    values: Callable[[GraphStore], npt.NDArray[Any]]
+    encoding: type[Encoding]
 
 
-def _one_hot(values: npt.NDArray[np.integer[Any]], base: Mask) -> FeatureTable:
-    """One column per value seen in base graphs, ascending, and one more for all others; `F` = vocabulary + 1."""
-    vocabulary = np.unique(values[base])
-    column = np.searchsorted(vocabulary, values)
-    known = vocabulary[np.minimum(column, len(vocabulary) - 1)] == values
-    return FeatureTable(np.eye(len(vocabulary) + 1, dtype=np.float32), np.where(known, column, len(vocabulary)))
+def _words(graphs: GraphStore) -> npt.NDArray[np.int64]:
+    """The label (a word) and the graph of every node, `[V, 2]`."""
+    graph = np.repeat(np.arange(len(graphs)), graphs.num_nodes)
+    return np.stack([graphs.node_label.astype(np.int64), graph], axis=1)
 
 
-def _standardised(values: npt.NDArray[Any], base: Mask) -> FeatureTable:
-    """Mean 0 and deviation 1 over the nodes of base graphs; a constant column becomes 0. `F` = columns."""
-    reference = values[base].astype(np.float64)
-    deviation = reference.std(axis=0)
-    centred = values - reference.mean(axis=0)
-    return _plain(centred / np.where(deviation > 0, deviation, 1))
-
-
-def _plain(values: npt.NDArray[Any]) -> FeatureTable:
-    return FeatureTable(values.astype(np.float32), np.arange(len(values)))
-
-
-FEATURES: Mapping[str, Callable[[GraphStore, Mask], FeatureTable]] = {
-    "degree": lambda graphs, _: _plain(graphs.degree[:, None]),
-    "degree_onehot": lambda graphs, base: _one_hot(graphs.degree, base),
-    "label": lambda graphs, base: _standardised(graphs.node_label[:, None], base),
-    "label_onehot": lambda graphs, base: _one_hot(graphs.node_label, base),
-    "attributes": lambda graphs, base: _standardised(graphs.node_attr, base),
+FEATURES: Mapping[str, Feature] = {
+    "degree": Feature(lambda graphs: graphs.degree[:, None], AsIs),
+    "degree_onehot": Feature(lambda graphs: graphs.degree, NearestOneHot),
+    "label": Feature(lambda graphs: graphs.node_label[:, None], Standardised),
+    "label_onehot": Feature(lambda graphs: graphs.node_label, OneHot),
+    "attributes": Feature(lambda graphs: graphs.node_attr, Standardised),
+    "attributes_raw": Feature(lambda graphs: graphs.node_attr, AsIs),
+    "idf": Feature(_words, InverseDocumentFrequency),
+    "word_vectors": Feature(_words, WordVectors),
 }
 
 
-def check_features(dataset: Dataset, choice: str) -> tuple[str, ...]:
+@dataclass(frozen=True, eq=False)
+class FeatureEncoder:
+    """What turns graphs into node features: kept with a model, so that new graphs become what it was trained on.
+
+    Attributes:
+        names: which features; their columns come in this order.
+        encodings: one for each.
+        num_attributes: how many columns of attributes the graphs have.
+    """
+
+    names: tuple[str, ...]
+    encodings: tuple[Encoding, ...]
+    num_attributes: int
+
+    @classmethod
+    def fit(cls, graphs: GraphStore, names: Sequence[str], base_classes: Sequence[int]) -> FeatureEncoder:
+        """Take vocabularies and scales from the graphs of some classes."""
+        unknown = [name for name in names if name not in FEATURES]
+        if unknown or not names:
+            what = unknown[0] if unknown else "an empty list"
+            raise SettingsError(f"features: {what!r} is unknown; choose from {', '.join(FEATURES)}")
+        base = np.repeat(np.isin(graphs.y, list(base_classes)), graphs.num_nodes)
+        if not base.any():
+            raise SettingsError("features: no graph of a base class to take statistics from")
+        encodings = [FEATURES[name].encoding.fit(FEATURES[name].values(graphs)[base]) for name in names]
+        return cls(tuple(names), tuple(encodings), graphs.node_attr.shape[1])
+
+    def encode(self, graphs: GraphStore) -> FeatureTable:
+        """The features of all nodes of `graphs`."""
+        found = graphs.node_attr.shape[1]
+        if {"attributes", "attributes_raw"} & set(self.names) and found != self.num_attributes:
+            raise DataFormatError(f"the nodes have {found} attributes, expected {self.num_attributes}")
+        parts = [
+            encoding.encode(FEATURES[name].values(graphs))
+            for name, encoding in zip(self.names, self.encodings, strict=True)
+        ]
+        empty = [name for name, part in zip(self.names, parts, strict=True) if not part.table.shape[1]]
+        if empty:
+            raise SettingsError(f"features: these graphs have no {empty[0]}; choose others", key="features")
+        if len(parts) == 1:
+            return parts[0]
+        # The distinct combinations of the parts' codes are the rows of the whole.
+        combined = np.ravel_multi_index([part.code for part in parts], [len(part.table) for part in parts])
+        _, first, code = np.unique(combined, return_index=True, return_inverse=True)
+        return FeatureTable(np.concatenate([part.rows(first) for part in parts], axis=1), code)
+
+    def state(self) -> dict[str, Any]:
+        """What a model file must hold: words and numbers."""
+        return {
+            "names": list(self.names),
+            "encodings": [encoding.state() for encoding in self.encodings],
+            "num_attributes": self.num_attributes,
+        }
+
+    @classmethod
+    def from_state(cls, state: Mapping[str, Any]) -> FeatureEncoder:
+        """What `state` gave; a KeyError or a TypeError if it is something else."""
+        names = tuple(state["names"])
+        encodings = [
+            FEATURES[name].encoding.from_state(known) for name, known in zip(names, state["encodings"], strict=True)
+        ]
+        return cls(names, tuple(encodings), int(state["num_attributes"]))
+
+
+def check_features(dataset: Dataset, choice: str, as_authors: bool = False) -> tuple[str, ...]:
     """The names of the features that a setting chooses: `dataset`, those of the catalog, or names joined by `+`."""
     if choice == "dataset":
-        return dataset.features
+        return dataset.authors_features if as_authors and dataset.authors_features else dataset.features
     names = tuple(choice.split("+"))
     unknown = [name for name in names if name not in FEATURES]
     if unknown:
@@ -92,18 +140,4 @@ def node_features(graphs: GraphStore, names: Sequence[str], base_classes: Sequen
         names: which features, e.g. `["degree_onehot", "label_onehot"]`; their columns come in this order.
         base_classes: the classes whose graphs the statistics are taken from.
     """
-    unknown = [name for name in names if name not in FEATURES]
-    if unknown or not names:
-        raise SettingsError(
-            f"features: {unknown[0] if unknown else 'an empty list'!r} is unknown; choose from {', '.join(FEATURES)}"
-        )
-    base = np.repeat(np.isin(graphs.y, list(base_classes)), graphs.num_nodes)
-    if not base.any():
-        raise SettingsError("features: no graph of a base class to take statistics from")
-    parts = [FEATURES[name](graphs, base) for name in names]
-    if len(parts) == 1:
-        return parts[0]
-    # The distinct combinations of the parts' codes are the rows of the whole.
-    combined = np.ravel_multi_index([part.code for part in parts], [len(part.table) for part in parts])
-    _, first, code = np.unique(combined, return_index=True, return_inverse=True)
-    return FeatureTable(np.concatenate([part.rows(first) for part in parts], axis=1), code)
+    return FeatureEncoder.fit(graphs, names, base_classes).encode(graphs)

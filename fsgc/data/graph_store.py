@@ -169,6 +169,23 @@ class GraphStore:
             y=self.y[index],
         )
 
+    def followed_by(self, other: GraphStore) -> GraphStore:
+        """These graphs and then those of another store, whose nodes must have as many attributes."""
+        if self.node_attr.shape[1] != other.node_attr.shape[1]:
+            raise DataFormatError(
+                f"the nodes of these graphs have {other.node_attr.shape[1]} attributes, those of the graphs before "
+                f"them {self.node_attr.shape[1]}"
+            )
+        return replace(
+            self,
+            node_ptr=np.concatenate([self.node_ptr, self.node_ptr[-1] + other.node_ptr[1:]]),
+            edge_ptr=np.concatenate([self.edge_ptr, self.edge_ptr[-1] + other.edge_ptr[1:]]),
+            edge_index=np.concatenate([self.edge_index, other.edge_index], axis=1),
+            node_label=np.concatenate([self.node_label, other.node_label]),
+            node_attr=np.concatenate([self.node_attr, other.node_attr]),
+            y=np.concatenate([self.y, other.y]),
+        )
+
     def rows_of(self, graphs: IntArray) -> npt.NDArray[np.int64]:
         """The rows of the given graphs' nodes in `node_label`, `node_attr` and any feature matrix, concatenated."""
         return _ranges(self.node_ptr, np.asarray(graphs, dtype=np.int64))

@@ -15,7 +15,8 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from fsgc.data.features import FeatureTable, node_features
+from fsgc.data.encodings import FeatureTable
+from fsgc.data.features import FeatureEncoder
 from fsgc.data.graph_store import GraphStore
 from fsgc.data.splits import Part, Split
 from fsgc.episodes.store import EpisodeStore
@@ -37,6 +38,26 @@ class EpisodeBatch:
 
     graphs: Tensor
     shots: int
+
+    @classmethod
+    def of_labelled(cls, support: Tensor, labels: Tensor, query: Tensor) -> EpisodeBatch:
+        """One episode of labelled graphs, any number of each class, and others, whose order is that of `query`.
+
+        Supports of smaller classes are repeated in turn; the last query is repeated until every class has as many.
+
+        Args:
+            support: int64 `[S]`, graph indices.
+            labels: int64 `[S]`, 0 to C−1, each at least once.
+            query: int64 `[M]`, graph indices.
+        """
+        counts = torch.bincount(labels)
+        way, shots = len(counts), int(counts.max())
+        first = counts.cumsum(0) - counts
+        place = first[:, None] + torch.arange(shots, device=labels.device) % counts[:, None]
+        supports = support[labels.argsort(stable=True)][place]  # [C, K]
+        queries = -(-len(query) // way)
+        padded = query[torch.arange(way * queries, device=query.device).clamp(max=len(query) - 1)]
+        return cls(torch.cat([supports, padded.view(way, queries)], 1).unsqueeze(0), shots)
 
     def to(self, device: torch.device) -> EpisodeBatch:
         """The same on a device."""
@@ -113,7 +134,12 @@ class Episodes:
     @cached_property
     def features(self) -> FeatureTable:
         """The node features of all graphs; scales and vocabularies come from base classes."""
-        return node_features(self.graphs, self.feature_names, self.split.base)
+        return self.encoder.encode(self.graphs)
+
+    @cached_property
+    def encoder(self) -> FeatureEncoder:
+        """What makes features of graphs, these or others."""
+        return FeatureEncoder.fit(self.graphs, self.feature_names, self.split.base)
 
     @property
     def num_features(self) -> int:

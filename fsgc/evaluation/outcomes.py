@@ -29,6 +29,7 @@ from fsgc.statistics.intervals import Floats
 if TYPE_CHECKING:  # it loads PyTorch, which reading outcomes does without
     from fsgc.episodes.batches import Episodes
 
+OUTCOMES = "outcomes.bin"  # the file of a result
 KIND = "fsgc.outcomes"
 VERSION = 1
 Bools = npt.NDArray[np.bool_]

@@ -30,3 +30,13 @@ def outcome_panel(
             )
     correct = {method: np.stack([run.correct for run in runs]) for method, runs in outcomes.items()}
     return Panel(correct, first.draw(), deterministic, seeds)
+
+
+def named_intervals(outcomes: Outcomes) -> dict[str, list[float]]:
+    """The ends of the intervals of one trained model by name: episodes, graphs, and classes where there are many.
+
+    What seeds do takes several models, see `outcome_panel`.
+    """
+    found = outcome_panel({"model": [outcomes]}).intervals("model")
+    named = {"episodes": found.episodes, "graphs": found.graphs, "classes": found.classes}
+    return {name: [interval.low, interval.high] for name, interval in named.items() if interval}

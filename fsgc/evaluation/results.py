@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from fsgc.episodes.batches import Episodes
-from fsgc.evaluation.outcomes import Outcomes
+from fsgc.evaluation.outcomes import OUTCOMES, Outcomes
+from fsgc.evaluation.panels import named_intervals
 from fsgc.evaluation.predict import predict_scores
 from fsgc.evaluation.statistics import Summary, episode_table
 from fsgc.files import replacing
@@ -19,7 +20,7 @@ from fsgc.training.checkpoint import TrainedModel
 from fsgc.zarr_io import write_arrays
 
 SCORES_KIND = "fsgc.scores"
-RECORD, OUTCOMES = "record.json", "outcomes.bin"
+RECORD = "record.json"
 HEADLINE = ("accuracy", "accuracy_ci95", "macro_f1")  # what `dvc metrics` and `dvc exp show` compare
 
 
@@ -56,11 +57,13 @@ def evaluate(
         "episodes": len(table),
         "test_episodes": episodes.test_fingerprint(),
     }
+    outcomes = Outcomes.of(values, episodes)
     record = {
         **identity,
         "accuracy": accuracy.mean,
         "accuracy_std": accuracy.std,
         "accuracy_ci95": accuracy.ci95,
+        "intervals": named_intervals(outcomes),
         "macro_f1": f1.mean,
         "transductive": model.method.transductive,
         "features": list(episodes.feature_names),
@@ -72,7 +75,7 @@ def evaluate(
     with replacing(out / "episodes.parquet") as partial:
         table.write_parquet(partial)
     write_arrays(out / "scores.zarr", {"scores": values}, {"kind": SCORES_KIND, **identity})
-    Outcomes.of(values, episodes).save(out / OUTCOMES)
+    outcomes.save(out / OUTCOMES)
     write_json(out / record_name, record)
     return record
 

@@ -8,11 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from fsgc.errors import FsgcError
 from fsgc.training.report import FitReport, peak_memory
 
 if TYPE_CHECKING:
     from torch import Tensor
 
+    from fsgc.data.encodings import FeatureTable
+    from fsgc.data.graph_store import GraphStore
     from fsgc.episodes.batches import EpisodeBatch, Episodes
     from fsgc.training.settings import TrainSettings
 
@@ -102,6 +105,7 @@ class Method(ABC):
         transductive: whether a query's scores depend on the other queries of its episode.
         has_prototypes: whether it classifies by the means of the supports' embeddings.
         episodes_at_once: how many episodes `predict` should be given at a time.
+        any_way: whether it tells any number of classes apart, or only as many as it was made for.
     """
 
     settings_type: ClassVar[type[Any]]
@@ -111,6 +115,7 @@ class Method(ABC):
     transductive: bool = False
     has_prototypes: bool = False
     episodes_at_once: int = 64
+    any_way: ClassVar[bool] = True
 
     @abstractmethod
     def __init__(self, shape: TaskShape, settings: Any, **options: Any) -> None:
@@ -120,6 +125,10 @@ class Method(ABC):
     @abstractmethod
     def attach(self, episodes: Episodes) -> None:
         """Give the method the graphs that episodes refer to, and what was prepared for them."""
+
+    def attach_graphs(self, graphs: GraphStore, features: FeatureTable) -> None:  # noqa: ARG002
+        """Give the method graphs that no stored episode refers to: a user's, to be classified by `classify`."""
+        raise FsgcError(f"{type(self).__name__} works on the stored episodes of a dataset only, not on other graphs")
 
     def fit(self, run: Run) -> FitReport:  # noqa: ARG002
         """Learn from base classes, choosing on validation data only; a method with nothing to learn is ready."""
@@ -140,6 +149,25 @@ class Method(ABC):
 
         Gradients are off; a method that adapts to an episode turns them on for itself.
         """
+
+    def classify(self, support: Tensor, labels: Tensor, query: Tensor) -> Tensor:
+        """Scores of some graphs given labelled ones, any number of each class: `[M, C]`.
+
+        Unless a method has something better, this is one episode: supports of smaller classes are repeated until all
+        classes have as many, so that every class weighs the same.
+
+        Args:
+            support: int64 `[S]`, indices of attached graphs.
+            labels: int64 `[S]`, their classes, 0 to C−1, each at least once.
+            query: int64 `[M]`, indices of the graphs to classify.
+        """
+        from fsgc.episodes.batches import EpisodeBatch
+
+        return self.predict(EpisodeBatch.of_labelled(support, labels, query))[0, : len(query)]
+
+    def vectors(self, support: Tensor, labels: Tensor, graphs: Tensor) -> Tensor | None:  # noqa: ARG002
+        """The vectors by which `classify` would tell `graphs` `[g]` apart, `[g, d]`; None if it has none."""
+        return None
 
     def embed(self, episodes: EpisodeBatch) -> Tensor | None:  # noqa: ARG002
         """The vectors by which the method tells graphs apart, `[B, N, K+Q, d]`; None if it has none."""

@@ -12,6 +12,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from fsgc.data.encodings import FeatureTable
+from fsgc.data.graph_store import GraphStore
 from fsgc.episodes.batches import EpisodeBatch, Episodes, StoredBatches
 from fsgc.methods.contract import Method, Run
 from fsgc.nn.graph_tensors import GraphTensors
@@ -60,7 +62,11 @@ class LearnedMethod(pl.LightningModule, Method):
 
     def attach(self, episodes: Episodes) -> None:
         """Give the method the graphs that episodes refer to; they are no part of its weights."""
-        self._graphs = GraphTensors(episodes.graphs, episodes.features)
+        self.attach_graphs(episodes.graphs, episodes.features)
+
+    def attach_graphs(self, graphs: GraphStore, features: FeatureTable) -> None:
+        """Give the method graphs and the features of their nodes."""
+        self._graphs = GraphTensors(graphs, features)
 
     @property
     def graphs(self) -> GraphTensors:

@@ -72,6 +72,10 @@ def _kernel(name: str, title: str, about: str) -> Entry:
     )
 
 
+def _discriminant(title: str, about: str, **options: Any) -> Entry:
+    return Entry(title, about, "fsgc.methods.discriminant.method:Discriminant", options)
+
+
 METHODS: Mapping[str, Entry] = {
     "wl": _kernel("wl", "WL", "Weisfeiler-Lehman subtree"),
     "sp": _kernel("sp", "SP", "Shortest-path"),
@@ -116,6 +120,28 @@ METHODS: Mapping[str, Entry] = {
         task_adaptive=True,
         mixup=True,
         pooling="mean_std",
+    ),
+    "discriminant": _discriminant(
+        "Discriminant", "Descriptors, a metric in closed form and a shrunken linear discriminant per episode."
+    ),
+    "discriminant_nearest_mean": _discriminant(
+        "Descriptors, nearest mean", "The nearest class mean among the same descriptors.", metric=False, shrinkage=False
+    ),
+    "discriminant_metric": _discriminant(
+        "Descriptors, metric", "The nearest class mean under the discriminant's metric.", shrinkage=False
+    ),
+    "discriminant_no_cycles": _discriminant(
+        "Discriminant without cycles", "The discriminant without columns that count cycles.", cycles=False
+    ),
+    "discriminant_pn": Entry(
+        "Discriminant+PN",
+        "The discriminant with a trained PN's embedding as one more view.",
+        "fsgc.methods.discriminant.with_pn:DiscriminantPN",
+    ),
+    "head_pn": Entry(
+        "PN, discriminant head",
+        "A trained PN whose distances are those of the discriminant's head.",
+        "fsgc.methods.discriminant.with_pn:HeadPN",
     ),
 }
 

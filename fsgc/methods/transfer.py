@@ -98,6 +98,21 @@ class Transfer(LearnedMethod):
         chunks = torch.split(place, HEADS_AT_ONCE)
         return torch.cat([self._tune_and_score(start, z[chunk], episodes.shots, labels) for chunk in chunks])
 
+    def classify(self, support: Tensor, labels: Tensor, query: Tensor) -> Tensor:
+        """Logits under a head fine-tuned on all supports, however many each class has: `[M, C]`."""
+        classes, width = int(labels.max()) + 1, self.settings.width
+        with torch.no_grad():
+            z = embed_graphs(self.embedder, self.graphs, torch.cat([support, query])).unsqueeze(0)
+        drawn = fresh_head(width, width, classes, torch.Generator().manual_seed(self.settings.head_seed))
+        start = HeadWeights(*(weight.to(z) for weight in drawn))
+        supports, steps, lr = z[:, : len(support)], self.settings.head_steps, self.settings.head_lr
+        return apply_heads(fine_tune(start, supports, labels, steps, lr), z[:, len(support) :])[0]
+
+    @torch.no_grad()
+    def vectors(self, support: Tensor, labels: Tensor, graphs: Tensor) -> Tensor:  # noqa: ARG002
+        """The embeddings that the head is fine-tuned on, `[g, d]`."""
+        return embed_graphs(self.embedder, self.graphs, graphs)
+
     def embed(self, episodes: EpisodeBatch) -> Tensor:
         """The embeddings that heads are fine-tuned on, `[B, N, K+Q, d]`."""
         z, place = self._embedded(episodes.graphs)

@@ -16,6 +16,8 @@ from torch import Tensor
 
 from fsgc.nn.segments import Segments
 
+EPS = 1e-5
+"""Added to variances, as PyG does."""
 ROWS_AT_ONCE = 16_384
 
 
@@ -24,18 +26,24 @@ def graph_norm(
     weight: Tensor,
     bias: Tensor,
     mean_scale: Tensor,
-    segments: Segments,
+    mean: Callable[[Tensor], Tensor],
+    spread: Callable[[Tensor], Tensor],
     eps: float,
-    mean: Callable[[Tensor], Tensor] | None = None,
 ) -> Tensor:
-    """`w · (x - a · mean) / std + b`, `[n, d]`, for autograd to differentiate.
+    """`w · (x - a · mean) / std + b` for autograd to differentiate, on rows `[…, n, d]`.
 
-    The statistics are those of each graph; others with `mean`, from `[n, d]` to `[g, d]`.
+    Args:
+        x: the rows.
+        weight: `w`, `[d]` or what can be broadcast to the rows and to the values of graphs.
+        bias: `b`, the same.
+        mean_scale: `a`, the same.
+        mean: rows to the means of the graphs, `[…, g, d]`.
+        spread: values of the graphs to their rows.
+        eps: added to variances.
     """
-    mean = segments.mean if mean is None else mean
-    centred = x - segments.spread(mean(x) * mean_scale)
+    centred = x - spread(mean(x) * mean_scale)
     scale = weight * (mean(centred.square()) + eps).rsqrt()
-    return torch.addcmul(bias, centred, segments.spread(scale))
+    return torch.addcmul(bias, centred, spread(scale))
 
 
 def can_be_fused(x: Tensor, weight: Tensor) -> bool:
@@ -132,7 +140,8 @@ def _again(inputs: list[Tensor], ctx: Any, grad: Tensor) -> list[Tensor | None]:
     """The gradients as autograd has them, with a history of their own."""
     with torch.enable_grad():
         x, weight, bias, mean_scale = inputs
-        result = F.relu(graph_norm(x, weight, bias, mean_scale, ctx.segments, ctx.eps))
+        segments = ctx.segments
+        result = F.relu(graph_norm(x, weight, bias, mean_scale, segments.mean, segments.spread, ctx.eps))
     wanted = [part for part, need in zip(inputs, ctx.needs_input_grad, strict=False) if need]
     found = iter(torch.autograd.grad(result, wanted, grad, create_graph=True))
     return [next(found) if need else None for need in ctx.needs_input_grad[: len(inputs)]]

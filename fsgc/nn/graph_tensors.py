@@ -16,7 +16,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from fsgc.data.features import FeatureTable
+from fsgc.data.encodings import FeatureTable
 from fsgc.data.graph_store import GraphStore
 from fsgc.errors import SettingsError
 from fsgc.nn.adjacency import Adjacency

@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from fsgc.nn.fused_norm import can_be_fused, graph_norm, graph_norm_relu
+from fsgc.nn.fused_norm import EPS, can_be_fused, graph_norm, graph_norm_relu
 from fsgc.nn.segments import Segments
 from fsgc.nn.settings import Norm
 
@@ -47,7 +47,7 @@ class GraphNorm(NodeNorm):
     that is the whole batch, as in the authors' code: a row then depends on the other graphs.
     """
 
-    def __init__(self, width: int, across_graphs: bool = False, eps: float = 1e-5) -> None:
+    def __init__(self, width: int, across_graphs: bool = False, eps: float = EPS) -> None:
         super().__init__()
         self.weight = nn.Parameter(torch.ones(width))
         self.bias = nn.Parameter(torch.zeros(width))
@@ -60,8 +60,8 @@ class GraphNorm(NodeNorm):
         learned = (self.weight, self.bias, self.mean_scale)
         if relu and not self.across_graphs and can_be_fused(x, self.weight):
             return graph_norm_relu(x, *learned, segments, self.eps)
-        mean = partial(self._mean, segments=segments, groups=groups) if self.across_graphs else None
-        result = graph_norm(x, *learned, segments, self.eps, mean)
+        mean = partial(self._mean, segments=segments, groups=groups) if self.across_graphs else segments.mean
+        result = graph_norm(x, *learned, mean, segments.spread, self.eps)
         return F.relu(result) if relu else result
 
     def _mean(self, x: Tensor, segments: Segments, groups: Groups | None) -> Tensor:

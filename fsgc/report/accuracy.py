@@ -1,4 +1,4 @@
-"""Tables of accuracies: ours with its interval, beside it the paper's, the best in bold, ties marked."""
+"""Tables of accuracies: ours with its interval, beside it the paper's, the best of each column, ties marked."""
 
 from __future__ import annotations
 
@@ -8,12 +8,15 @@ from dataclasses import dataclass, replace
 import polars as pl
 
 from fsgc.methods.registry import METHODS
-from fsgc.report.cells import State
-from fsgc.report.comparison import SIGNIFICANCE, Comparisons, PairingError, holm
+from fsgc.report.comparison import Comparisons, PairingError
 from fsgc.report.paper import SHOTS, Paper, PaperRow, TableSpec
 from fsgc.report.provenance import RUN_ALL, dataset_title, origin_notes, protocol_notes
-from fsgc.report.scores import Results, Score
+from fsgc.report.results import Result, Results
 from fsgc.report.table import MISSING, Heading, Row, Table, Value
+from fsgc.statistics.intervals import Interval
+from fsgc.statistics.paired import SIGNIFICANCE, holm
+from fsgc.tables.grid import OWN_FEATURES
+from fsgc.tables.status import State
 
 FURTHER = "Further"  # the group of models that the paper does not have
 SCHEMA = {
@@ -23,86 +26,121 @@ SCHEMA = {
     "shots": pl.Int64,
     "state": pl.String,
     "accuracy": pl.Float64,
-    "ci95": pl.Float64,
-    "std": pl.Float64,
+    "interval": pl.Float64,
+    "interval_episodes": pl.Float64,
+    "interval_graphs": pl.Float64,
+    "interval_seeds": pl.Float64,
+    "interval_classes": pl.Float64,
     "seeds": pl.Int64,
-    "seed_std": pl.Float64,
+    "seeds_from": pl.String,
     "paper": pl.Float64,
     "difference": pl.Float64,
     "best": pl.Boolean,
+    "best_of": pl.String,
     "tie": pl.Boolean,
     "transductive": pl.Boolean,
     "reason": pl.String,
 }
 LEGEND = (
-    "Accuracy in per cent, macro over classes; ± half the 95 % interval of the mean over episodes; "
-    "after it, where there are several seeds, the standard deviation between them; "
-    "in brackets the paper's figure and ours minus it. Bold: the best of its column. ≈: the paired bootstrap test does "
-    f"not separate it from the best (level {100 * SIGNIFICANCE:.0f} %, Holm's correction over the table)."
+    "Accuracy in per cent, macro over classes, ± half its 95 % interval over graphs and seeds together; in brackets "
+    "the paper's accuracy and ours minus it. Bold: the best of a column without gaps; otherwise the best so far is "
+    'called "best of n of m". ≈: not separated from the best by the paired test over graphs and seeds '
+    f"(level {100 * SIGNIFICANCE:.0f} %, Holm's correction over the table)."
 )
+STALE_NOTE = "†: stale, computed with other code or settings than the current ones."
 
 
-def model_title(model: str, paper: Paper) -> str:
-    """A model's name in tables."""
+def method_title(variant: str, paper: Paper) -> str:
+    """A method's name in tables, with its node inputs where they are not the dataset's own."""
+    model, _, features = variant.partition("-")
     row = paper.row_of(model)
-    if row:
-        return row.title
-    return METHODS[model].title if model in METHODS else model
+    title = row.title if row else METHODS[model].title if model in METHODS else model
+    return f"{title}, {features}" if features else title
 
 
 @dataclass(frozen=True)
 class Marks:
-    """Which figures of a table are best, or tied with the best.
+    """Which accuracies of a table are best, or tied with the best.
 
     Attributes:
-        best: their names.
-        tied: their names.
+        best: name -> what it is the best of: "" for a whole column, else e.g. "best of 3 of 14".
+        tied: the names of those not separated from the best.
         notes: columns in which nothing can be marked, and why.
     """
 
-    best: frozenset[str]
+    best: dict[str, str]
     tied: frozenset[str]
     notes: tuple[str, ...]
 
 
-def mark(columns: Iterable[Sequence[Score]], comparisons: Comparisons) -> Marks:
-    """Find the best of each column, and what the paired test cannot separate from it; a lone figure is not marked."""
-    best: set[str] = set()
+def mark(columns: Iterable[Sequence[Result]], rows: int, comparisons: Comparisons) -> Marks:
+    """Find the best of each column, and what the paired test cannot separate from it; a lone accuracy is not marked.
+
+    Args:
+        columns: the results of each column.
+        rows: how many results a column without gaps has.
+        comparisons: of these results.
+    """
+    best: dict[str, str] = {}
     notes: list[str] = []
     names: list[str] = []
     p_values: list[float] = []
-    for scores in columns:
-        if len(scores) < 2:
+    for found in columns:
+        if len(found) < 2:
             continue
         try:
-            column = comparisons.column(scores[0].dataset, scores[0].shots)
+            column = comparisons.column(found[0].dataset, found[0].shots)
         except PairingError as error:
             notes.append(f"Nothing is marked in a column whose results cannot be paired: {error}.")
             continue
-        top = max(score.summary.mean for score in scores)
-        first = next(score for score in scores if score.summary.mean == top)
-        best |= {score.name for score in scores if score.summary.mean == top}
-        rest = [score for score in scores if score.summary.mean < top]
-        names += [score.name for score in rest]
-        p_values += [column.compare(first.model, score.model).bootstrap_p for score in rest]
+        first = max(found, key=lambda result: result.mean)
+        of = "" if len(found) == rows else f"best of {len(found)} of {rows}"
+        best |= {result.name: of for result in found if result.mean == first.mean}
+        rest = [result for result in found if result.mean < first.mean]
+        names += [result.name for result in rest]
+        p_values += [column.compare(first.variant, result.variant).p for result in rest]
     tied = {name for name, p in zip(names, holm(p_values), strict=True) if p >= SIGNIFICANCE}
-    return Marks(frozenset(best), frozenset(tied), tuple(notes))
+    return Marks(best, frozenset(tied), tuple(notes))
 
 
 def accuracy_table(key: str, spec: TableSpec, results: Results, paper: Paper, comparisons: Comparisons) -> Table:
-    """A table of the paper, filled with what there is; published rows without a figure here are left out."""
-    rows = [row for row in paper.rows_of(spec) if row.model or set(row.figures) & set(spec.datasets)]
+    """A table of the paper, filled with what there is; published rows without a value here are left out.
+
+    Methods with other node inputs than the datasets' own are not compared with these; see `inputs_tables`.
+    """
+    rows = [row for row in paper.rows_of(spec) if row.model or set(row.accuracies) & set(spec.datasets)]
     if spec.models:
         rows = [replace(row, group="") for row in rows]
     else:
         known = {row.model for row in paper.rows}
-        here = [model for model in results.models if model not in known]
+        here = [model for model in results.variants if model not in known and "-" not in model]
         rows += [
-            PaperRow(model_title(model, paper), FURTHER, {}, model)
+            PaperRow(method_title(model, paper), FURTHER, {}, model)
             for model in here
-            if any((*column, model) in results.scores for column in _columns(spec.datasets))
+            if any((*column, model) in results.found for column in _columns(spec.datasets))
         ]
     return _fill(key, spec.title, rows, _columns(spec.datasets), results, comparisons)
+
+
+def inputs_tables(key: str, spec: TableSpec, results: Results, paper: Paper, comparisons: Comparisons) -> list[Table]:
+    """The same table for each choice of node inputs other than the datasets' own that has results there."""
+    columns = _columns(spec.datasets)
+    tables = []
+    for features in sorted({result.features for result in results.found.values()} - {OWN_FEATURES}):
+        here = {r.model for r in results.found.values() if r.features == features and (r.dataset, r.shots) in columns}
+        models = sorted(here, key=lambda model: _place(model, paper))
+        rows = [PaperRow(method_title(model, paper), "", {}, f"{model}-{features}") for model in models]
+        if rows:
+            title = f"{spec.title}, node inputs: {features}"
+            tables.append(_fill(f"{key}-{features}", title, rows, columns, results, comparisons))
+    return tables
+
+
+def _place(variant: str, paper: Paper) -> tuple[int, str]:
+    """What to sort methods by: the order of the paper's rows, others last."""
+    order = [row.model for row in paper.rows]
+    model = variant.partition("-")[0]
+    return (order.index(model) if model in order else len(order), variant)
 
 
 def other_table(results: Results, paper: Paper, comparisons: Comparisons) -> Table | None:
@@ -111,11 +149,20 @@ def other_table(results: Results, paper: Paper, comparisons: Comparisons) -> Tab
     columns = [column for column in results.columns if column[0] not in shown]
     if not columns:
         return None
-    here = [m for m in results.models if any((*c, m) in results.scores or (*c, m) in results.gaps for c in columns)]
-    order = [row.model for row in paper.rows]
-    here.sort(key=lambda model: (order.index(model) if model in order else len(order), model))
-    rows = [PaperRow(model_title(model, paper), "", {}, model) for model in here]
+    here = [v for v in results.variants if any((*c, v) in results.found or (*c, v) in results.gaps for c in columns)]
+    here.sort(key=lambda variant: _place(variant, paper))
+    rows = [PaperRow(method_title(variant, paper), "", {}, variant) for variant in here]
     return _fill("other", "Other datasets", rows, columns, results, comparisons)
+
+
+def overview_table(results: Results, paper: Paper, comparisons: Comparisons, shots: int = SHOTS[0]) -> Table:
+    """One number of shots on all datasets of the paper, for the README: the models that have a result there."""
+    datasets = list(dict.fromkeys(dataset for spec in paper.tables.values() for dataset in spec.datasets))
+    columns = [(dataset, shots) for dataset in datasets]
+    here = {v for dataset, number, v in results.found if (dataset, number) in columns and "-" not in v}
+    rows = [replace(row, group="") for row in paper.rows if row.model in here]
+    rows += [PaperRow(method_title(m, paper), "", {}, m) for m in sorted(here - {row.model for row in paper.rows})]
+    return _fill("overview", f"Accuracy with {shots} shots", rows, columns, results, comparisons)
 
 
 def _columns(datasets: Sequence[str]) -> list[tuple[str, int]]:
@@ -131,10 +178,10 @@ def _fill(
     comparisons: Comparisons,
 ) -> Table:
     models = [row.model for row in rows]
-    scores = [[s for m in models if m and (s := results.score(*column, m))] for column in columns]
-    marks = mark(scores, comparisons)
-    records = [_record(row, *column, results, marks) for row in rows for column in columns]
-    frame = pl.DataFrame(records, schema=SCHEMA)
+    found = [[s for m in models if m and (s := results.result(*column, m))] for column in columns]
+    marks = mark(found, sum(bool(model) for model in models), comparisons)
+    records = [_record(row, *column, results, comparisons, marks) for row in rows for column in columns]
+    frame = pl.DataFrame([{name: record[name] for name in SCHEMA} for record in records], schema=SCHEMA)
     transductive = {record["model"] for record in records if record["transductive"]}
     width = len(columns)
     table_rows = tuple(
@@ -145,10 +192,12 @@ def _fill(
         )
         for place, row in enumerate(rows)
     )
-    flat = [score for column in scores for score in column]
+    flat = [result for column in found for result in column]
     notes = [LEGEND] if flat else []
     if transductive:
         notes.append("(t): transductive, a query's prediction depends on the other queries of its episode.")
+    if any(result.stale for result in flat):
+        notes.append(STALE_NOTE)
     gaps = sorted({str(record["reason"]) for record in records if record["reason"]})
     notes += [*marks.notes, *gaps, *protocol_notes(flat), *origin_notes(flat)]
     hint = "" if flat else f"No cell of this table is computed yet. Run: {RUN_ALL}"
@@ -156,32 +205,44 @@ def _fill(
     return Table(key, title, "Model", headings, table_rows, frame, tuple(notes), hint)
 
 
-def _record(row: PaperRow, dataset: str, shots: int, results: Results, marks: Marks) -> dict[str, object]:
-    """One figure as data; accuracies in per cent."""
-    score = results.score(dataset, shots, row.model) if row.model else None
+def _record(
+    row: PaperRow, dataset: str, shots: int, results: Results, comparisons: Comparisons, marks: Marks
+) -> dict[str, object]:
+    """One entry as data; accuracies in per cent."""
+    result = results.result(dataset, shots, row.model) if row.model else None
     gap = results.gap(dataset, shots, row.model) if row.model else None
     theirs = row.accuracy(dataset, shots)
     record: dict[str, object] = dict.fromkeys(SCHEMA)
     record |= {"row": row.title, "model": row.model or None, "dataset": dataset, "shots": shots, "paper": theirs}
+    record["listed"] = result is not None or gap is not None
     record |= {"state": "missing" if row.model else "published", "best": False, "tie": False, "transductive": False}
     if gap:
         record["state"] = gap.state.value
-        record["reason"] = f"{row.title} on {dataset_title(dataset)}, {shots}-shot, {gap.state}: {gap.reason}."
-    if score:
-        mean = 100 * score.summary.mean
+        if gap.state is not State.MISSING:
+            record["reason"] = f"{row.title} on {dataset_title(dataset)}, {shots}-shot, {gap}."
+    if result:
+        mean, intervals = 100 * result.mean, comparisons.intervals(result)
         record |= {
-            "state": State.DONE.value,
+            "state": "stale" if result.stale else "current",
             "accuracy": mean,
-            "ci95": 100 * score.summary.ci95,
-            "std": 100 * score.summary.std,
-            "seeds": len(score.seeds),
-            "seed_std": None if score.seed_std is None else 100 * score.seed_std,
+            "interval": _half(intervals.default),
+            **{
+                f"interval_{name}": _half(getattr(intervals, name))
+                for name in ("episodes", "graphs", "seeds", "classes")
+            },
+            "seeds": len(result.seeds),
+            "seeds_from": intervals.seeds_from.value,
             "difference": None if theirs is None else mean - theirs,
-            "best": score.name in marks.best,
-            "tie": score.name in marks.tied,
-            "transductive": score.transductive,
+            "best": marks.best.get(result.name) == "",
+            "best_of": marks.best.get(result.name) or None,
+            "tie": result.name in marks.tied,
+            "transductive": result.transductive,
         }
     return record
+
+
+def _half(interval: Interval | None) -> float | None:
+    return None if interval is None else 50 * (interval.high - interval.low)
 
 
 def _value(record: dict[str, object]) -> Value:
@@ -189,17 +250,17 @@ def _value(record: dict[str, object]) -> Value:
     paper = f"{theirs:.2f}".removesuffix("0") if isinstance(theirs, float) else ""
     name = f"{record['dataset']}-{record['shots']}shot-{record['model']}"
     if not isinstance(ours, float):
-        if record["reason"] is None:
-            return Value(MISSING, paper=paper, is_gap=True)
-        return Value(str(record["state"]), paper=paper, name=name, is_gap=True)
+        text = MISSING if record["reason"] is None else str(record["state"])
+        return Value(text, paper=paper, name=name if record["listed"] else "", is_gap=True)
     return Value(
         text=f"{ours:.2f}",
-        interval=f"{record['ci95']:.2f}",
-        seeds="" if record["seed_std"] is None else f"{record['seed_std']:.2f}",
+        interval=f"{record['interval']:.2f}",
         paper=paper,
         difference=signed(difference) if isinstance(difference, float) else "",
         best=bool(record["best"]),
+        best_of=str(record["best_of"] or ""),
         tie=bool(record["tie"]),
+        stale=record["state"] == "stale",
         name=name,
         number=ours,
     )

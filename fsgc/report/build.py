@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from fsgc.report.accuracy import overview_table
 from fsgc.report.cells import find_cells, workspace_of
 from fsgc.report.comparison import Comparisons
 from fsgc.report.details import page_data
-from fsgc.report.page import Picture, write_page
+from fsgc.report.docs import PAGE, fill_readme, write_docs
+from fsgc.report.figures.collect import draw_latent_spaces, draw_results
+from fsgc.report.figures.style import FigureSet, save_figure
+from fsgc.report.page import write_page
 from fsgc.report.paper import load_paper
-from fsgc.report.pictures import Drawn, draw_embeddings, draw_results
-from fsgc.report.scores import Results
-from fsgc.report.style import save_figure, svg_bytes
+from fsgc.report.project import Project
+from fsgc.report.results import Results
 from fsgc.report.tables import all_tables
 
 
@@ -27,17 +30,38 @@ def build_report(root: Path, out: Path, figures: Path | None = None, embed: bool
     results, paper, workspace = Results(find_cells(root)), load_paper(), workspace_of(root)
     comparisons = Comparisons(results)
     tables = all_tables(results, workspace, comparisons)
-    drawn = draw_all(results, root, embed)
+    shown = draw_all(results, root, embed, comparisons)
     if figures is not None:
-        for key, *_, figure in drawn:
-            save_figure(figure, figures / key)
-    pictures = [Picture(key, title, caption, svg_bytes(figure)) for key, title, caption, figure in drawn]
-    write_page(out, results, tables, page_data(results, comparisons, paper, workspace), pictures)
-    return f"{len(results.scores)} results from {len(results.cells)} cells, {len(pictures)} figures"
+        for figure in shown.figures:
+            save_figure(figure.drawing, figures / figure.key)
+    write_page(out, results, tables, page_data(results, comparisons, paper), shown)
+    return f"{len(results.found)} results from {len(results.cells)} cells, {len(shown.figures)} figures"
 
 
-def draw_all(results: Results, root: Path, embed: bool) -> list[Drawn]:
+def build_docs(root: Path, directory: Path, readme: Path | None, embed: bool = True) -> list[Path]:
+    """Write the pages of `docs/results`, the report among them, and the README's block; the files written.
+
+    Args:
+        root: where the cells are.
+        directory: where to write.
+        readme: a README with the marks that `fsgc.report.docs` looks for; `None` leaves it alone.
+        embed: as for `build_report`.
+    """
+    results, paper, workspace = Results(find_cells(root)), load_paper(), workspace_of(root)
+    comparisons = Comparisons(results)
+    tables, figures = all_tables(results, workspace, comparisons), draw_all(results, root, embed, comparisons)
+    written = write_docs(tables, results, figures, directory)
+    write_page(directory / PAGE, results, tables, page_data(results, comparisons, paper), figures)
+    if readme is not None:
+        fill_readme(readme, overview_table(results, paper, comparisons))
+        written.append(readme)
+    return [*written, directory / PAGE]
+
+
+def draw_all(results: Results, root: Path, embed: bool, comparisons: Comparisons | None = None) -> FigureSet:
     """The figures of the cells below `root`; with `embed`, those for which models are loaded as well."""
     paper, workspace = load_paper(), workspace_of(root)
-    embedded = draw_embeddings(results, paper, workspace) if embed else []
-    return draw_results(results, paper, workspace) + embedded
+    own = results.with_own_inputs()
+    plain = draw_results(own, comparisons or Comparisons(results), paper, workspace)
+    latent = draw_latent_spaces(own, paper, Project(root)) if embed else FigureSet()
+    return FigureSet(plain.figures + latent.figures, plain.gaps + latent.gaps)

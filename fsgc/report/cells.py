@@ -1,36 +1,19 @@
-"""The cells of the tables as they lie on disk: one directory a dataset, number of shots, model and seed."""
+"""The cells of the tables as they are on disk: one directory per dataset, number of shots, model and seed."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from enum import StrEnum
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
-
-import numpy as np
-import numpy.typing as npt
-import polars as pl
 
 from fsgc.errors import StoreError
-from fsgc.report.statistics import Floats
+from fsgc.evaluation.outcomes import OUTCOMES, Outcomes
+from fsgc.report.metrics import Metrics, read_metrics
+from fsgc.report.project import Project
 from fsgc.tables.grid import CellKey
+from fsgc.tables.status import FAILED, METRICS, State
 from fsgc.workspace import Workspace
-from fsgc.zarr_io import read_arrays
-
-SCORES_KIND = "fsgc.scores"
-_NEEDED = ("model", "dataset", "way", "shots", "queries", "seed", "episodes", "accuracy", "accuracy_std")
-
-
-class State(StrEnum):
-    """How far a cell has come."""
-
-    DONE = "done"
-    FAILED = "failed"
-    UNFINISHED = "unfinished"
-    DAMAGED = "damaged"
 
 
 @dataclass(frozen=True)
@@ -43,7 +26,7 @@ class Protocol:
         shots: K.
         queries: Q of the test episodes.
         episodes: how many there are.
-        fingerprint: of the test episodes' graph indices; empty where the metrics do not tell.
+        fingerprint: of the test episodes' graph indices; empty where the metrics do not have it.
     """
 
     dataset: str
@@ -56,98 +39,127 @@ class Protocol:
 
 @dataclass(frozen=True)
 class Cell:
-    """A cell and what is known of it.
+    """A cell with a result, and what is known of it.
 
     Attributes:
         key: what it is the result of.
         path: its directory.
-        state: how far it has come.
-        reason: why it is not done; empty if it is.
-        metrics: the content of `metrics.json`; empty unless done.
-        command: what was run, where a failed cell tells.
+        model: the directory of its model, whether it is there or not.
+        metrics: its record.
+        stale: what code or setting has changed since it was computed; empty if none.
     """
 
     key: CellKey
     path: Path
-    state: State
-    reason: str = ""
-    metrics: Mapping[str, Any] = field(default_factory=dict)
-    command: str = ""
+    model: Path
+    metrics: Metrics
+    stale: str = ""
+
+    @property
+    def state(self) -> State:
+        """`CURRENT` or `STALE`."""
+        return State.STALE if self.stale else State.CURRENT
 
     @cached_property
-    def accuracy(self) -> Floats:
-        """The accuracy of every test episode, `[E]`."""
-        return _accuracies(self.path)
+    def outcomes(self) -> Outcomes:
+        """Which test queries were answered correctly."""
+        return Outcomes.load(self.path / OUTCOMES)
 
     @property
     def protocol(self) -> Protocol:
         """The test episodes it was computed on."""
-        values = {name: self.metrics[name] for name in ("dataset", "way", "shots", "queries", "episodes")}
-        return Protocol(**values, fingerprint=str(self.metrics.get("test_episodes", "")))
-
-    def scores(self) -> npt.NDArray[np.float32]:
-        """The scores of all queries, `[E, N·Q, N]`."""
-        return read_arrays(self.path / "scores.zarr", SCORES_KIND, ("scores",))[0]["scores"]
+        m = self.metrics
+        return Protocol(m.dataset, m.way, m.shots, m.queries, m.episodes, m.test_episodes)
 
     def curves(self) -> dict[str, list[float]]:
-        """The curves of its training, a value an epoch; none where nothing was trained or a file is damaged."""
-        files = sorted((self.path / "curves" / "plots" / "metrics").glob("*.tsv"))
+        """The curves of its training, one value per epoch; empty where nothing was trained or they are not here."""
+        files = sorted((self.model / "curves" / "plots" / "metrics").glob("*.tsv"))
         return {file.stem: values for file in files if (values := _curve(file))}
 
-    def hyperparameters(self) -> dict[str, Any]:
-        """The settings and node features its model was trained with; none where the model file is not at hand."""
-        from fsgc.training.checkpoint import peek  # PyTorch takes seconds to load, and only this needs it
 
-        try:
-            content = peek(self.path / "model.pt")
-        except StoreError:
-            return {}
-        return {**content["settings"], "features": " ".join(content["features"])}
+@dataclass(frozen=True)
+class FaultyCell:
+    """A cell without a result.
+
+    Attributes:
+        key: what it would be the result of.
+        state: `FAILED`, `MISSING` or `DAMAGED`.
+        reason: why, in words.
+        command: what was run, where a failed cell says so.
+    """
+
+    key: CellKey
+    state: State
+    reason: str
+    command: str = ""
 
 
 def workspace_of(root: Path) -> Workspace:
-    """Where the episodes of the cells below `root` are: beside them, as in the tables' pipeline, or where all are."""
+    """Where the data of the cells below `root` is: beside them, as in the tables' pipeline, or where all data is."""
     beside = root.parent / "data"
     return Workspace(beside) if (beside / "episodes").is_dir() else Workspace.find()
 
 
-def find_cells(root: Path) -> list[Cell]:
-    """All cells below `root` in the order of their keys; a missing root has none, a bad cell says what is wrong."""
-    keys = [(CellKey.parse(path.name), path) for path in root.glob("*-seed*") if path.is_dir()]
-    return [read_cell(key, path) for key, path in sorted((key, path) for key, path in keys if key)]
+def find_cells(root: Path) -> list[Cell | FaultyCell]:
+    """All cells below `root`, and those that its project wants but does not have, in the order of their keys.
+
+    A missing root has none, a bad cell says what is wrong.
+    """
+    project = Project(root)
+    paths = {key: path for path in root.glob("*-*shot-*") if path.is_dir() and (key := CellKey.parse(path.name))}
+    failed = {key: path for path in (root.parent / FAILED.name).glob("*.json") if (key := CellKey.parse(path.stem))}
+    keys = sorted({*paths, *failed, *project.wanted()})
+    return [read_cell(key, root / key.name, failed.get(key), project) for key in keys]
 
 
-def read_cell(key: CellKey, path: Path) -> Cell:
-    """Read and check one cell; nothing in its directory makes this raise."""
-    if (path / "failed.json").exists():
-        return _failed(key, path)
-    missing = [name for name in ("metrics.json", "episodes.parquet") if not (path / name).exists()]
+def read_cell(key: CellKey, path: Path, failed: Path | None, project: Project) -> Cell | FaultyCell:
+    """Read and check one cell; nothing in its files makes this raise."""
+    if failed is not None:
+        return _failed(key, failed)
+    missing = [name for name in (METRICS, OUTCOMES) if not (path / name).exists()]
     if missing:
-        return Cell(key, path, State.UNFINISHED, f"no {' and no '.join(missing)} yet")
+        reason = "it has not been computed yet" if len(missing) == 2 else f"{path / missing[0]} is missing"
+        return FaultyCell(key, State.MISSING if len(missing) == 2 else State.DAMAGED, reason)
     try:
-        metrics = json.loads((path / "metrics.json").read_text(encoding="utf-8"))
-        _check(key, metrics, _accuracies(path))
+        cell = Cell(key, path, project.model_directory(key), read_metrics(path / METRICS), project.staleness(key))
+        _check(cell)
     except StoreError as error:
-        return Cell(key, path, State.DAMAGED, str(error))
-    except (OSError, ValueError, TypeError) as error:
-        return Cell(key, path, State.DAMAGED, f"metrics.json cannot be read ({error})")
-    return Cell(key, path, State.DONE, metrics=metrics)
+        return FaultyCell(key, State.DAMAGED, str(error))
+    return cell
 
 
-def _failed(key: CellKey, path: Path) -> Cell:
+def _check(cell: Cell) -> None:
+    """Refuse metrics of another experiment than the directory's name says, or another accuracy than the outcomes'."""
+    key, metrics, correct = cell.key, cell.metrics, cell.outcomes.correct
+    found = CellKey(metrics.dataset, metrics.shots, metrics.model, metrics.seed, key.features)
+    if found != key:
+        raise StoreError(f"{cell.path / METRICS} is damaged: it is of {found.name}")
+    shape = (metrics.episodes, metrics.way * metrics.queries)
+    if correct.shape != shape:
+        raise StoreError(
+            f"{cell.path / OUTCOMES} is damaged: it has the outcomes of {correct.shape[0]} episodes with "
+            f"{correct.shape[1]} queries, {METRICS} says {shape[0]} with {shape[1]}"
+        )
+    if abs(correct.mean() - metrics.accuracy) > 1e-9:
+        raise StoreError(
+            f"{cell.path / METRICS} is damaged: it says the accuracy is {metrics.accuracy:.6f}, "
+            f"{OUTCOMES} says {correct.mean():.6f}"
+        )
+
+
+def _failed(key: CellKey, path: Path) -> FaultyCell:
     try:
-        content = json.loads((path / "failed.json").read_text(encoding="utf-8"))
-        reason, command = str(content["reason"]), str(content.get("command", ""))
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        reason, command = "failed.json does not tell why", ""
-    return Cell(key, path, State.FAILED, reason, command=command)
+        content = json.loads(path.read_bytes())
+        reason, command = (_printable(content[name]) for name in ("reason", "command"))
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        reason, command = f"{path} does not say why", ""
+    return FaultyCell(key, State.FAILED, reason, command)
 
 
-def _accuracies(path: Path) -> Floats:
-    try:
-        return pl.read_parquet(path / "episodes.parquet")["accuracy"].cast(pl.Float64).to_numpy()
-    except Exception as error:  # a damaged file makes polars raise nearly anything
-        raise StoreError(f"episodes.parquet cannot be read ({error})") from error
+def _printable(text: str) -> str:
+    """A text without control characters, which a terminal would obey, and without half characters."""
+    kept = "".join(character if character.isprintable() or character == "\n" else "�" for character in str(text))
+    return kept.encode("utf-8", "replace").decode()
 
 
 def _curve(file: Path) -> list[float]:
@@ -157,19 +169,3 @@ def _curve(file: Path) -> list[float]:
         return [float(line.split("\t")[1]) for line in lines]
     except (OSError, ValueError, IndexError):
         return []
-
-
-def _check(key: CellKey, metrics: Any, accuracy: Floats) -> None:
-    """Refuse metrics of another experiment than the directory's name says, or other figures than the episodes'."""
-    absent = [name for name in _NEEDED if name not in metrics] if isinstance(metrics, dict) else list(_NEEDED)
-    if absent:
-        raise StoreError(f"metrics.json lacks {', '.join(absent)}")
-    found = CellKey(metrics["dataset"], metrics["shots"], metrics["model"], metrics["seed"])
-    if found != key:
-        raise StoreError(f"metrics.json is of {found.name}")
-    if len(accuracy) != metrics["episodes"] or not len(accuracy):
-        raise StoreError(f"episodes.parquet has {len(accuracy)} rows, metrics.json speaks of {metrics['episodes']}")
-    if not (np.isfinite(accuracy).all() and np.isclose(accuracy.mean(), metrics["accuracy"], rtol=0, atol=1e-9)):
-        raise StoreError(
-            f"the episodes' mean accuracy is {accuracy.mean():.6f}, metrics.json says {metrics['accuracy']:.6f}"
-        )

@@ -1,4 +1,4 @@
-"""Two methods on the same episodes: paired differences, tests, and their correction for many comparisons."""
+"""Methods on the same test episodes: the intervals of each, and any two compared in pairs."""
 
 from __future__ import annotations
 
@@ -9,13 +9,10 @@ from functools import cached_property
 import numpy as np
 
 from fsgc.errors import FsgcError
-from fsgc.random import generator
-from fsgc.report.scores import Results, Score
-from fsgc.statistics.bootstrap import RESAMPLES, bootstrap_means, bootstrap_p, percentile_interval
-from fsgc.statistics.intervals import Floats, Interval
-from fsgc.statistics.paired import SIGNIFICANCE, holm, wilcoxon_p
-
-__all__ = ["SIGNIFICANCE", "Column", "Comparison", "Comparisons", "PairingError", "check_pair", "holm"]
+from fsgc.report.results import Result, Results
+from fsgc.statistics.intervals import Interval
+from fsgc.statistics.paired import wilcoxon_p
+from fsgc.statistics.panel import Intervals, Panel, Seeds
 
 
 class PairingError(FsgcError):
@@ -24,23 +21,21 @@ class PairingError(FsgcError):
 
 @dataclass(frozen=True)
 class Comparison:
-    """Accuracy of a first method minus that of a second, over the episodes they share.
+    """Accuracy of a first method minus that of a second, on the episodes they share.
 
     Attributes:
-        difference: the mean.
-        low: lower end of its 95 % bootstrap interval.
-        high: upper end.
-        bootstrap_p: of the paired bootstrap test that the mean difference is zero, two-sided.
-        wilcoxon_p: of the signed-rank test that the differences are symmetric around zero, two-sided.
+        interval: the difference, with its interval over graphs and seeds together.
+        p: of the test that it is zero, two-sided, over graphs and seeds together.
+        seeds_from: what is known of the variance between seeds.
+        wilcoxon_p: of the signed-rank test over episodes, for these graphs and weights.
         wins: episodes the first is better on.
         losses: episodes the second is better on.
         episodes: how many there are.
     """
 
-    difference: float
-    low: float
-    high: float
-    bootstrap_p: float
+    interval: Interval
+    p: float
+    seeds_from: Seeds
     wilcoxon_p: float
     wins: int
     losses: int
@@ -51,41 +46,34 @@ class Column:
     """The results of one dataset and number of shots on the same test episodes, ready to be compared in pairs.
 
     Args:
-        scores: at least one; results of other episodes than the first's are refused.
-        resamples: of the bootstrap, shared by all methods.
+        results: at least one; results of other episodes than the first's are refused.
     """
 
-    def __init__(self, scores: Sequence[Score], resamples: int = RESAMPLES) -> None:
-        for score in scores:
-            check_pair(scores[0], score)
-        self.scores = {score.model: score for score in scores}
-        self._place = {model: place for place, model in enumerate(self.scores)}
-        self._resamples = resamples
+    def __init__(self, results: Sequence[Result]) -> None:
+        for result in results:
+            check_pair(results[0], result)
+        self.results = {result.variant: result for result in results}
 
     @cached_property
-    def _means(self) -> Floats:
-        """Resampled means, `[B, M]`; the resamples depend on the episodes only, not on which methods there are."""
-        protocol = next(iter(self.scores.values())).protocol
-        rng = generator("report", "bootstrap", protocol.dataset, protocol.shots)
-        values = np.stack([score.per_episode for score in self.scores.values()], axis=1)
-        return bootstrap_means(values, rng, self._resamples)
+    def panel(self) -> Panel:
+        """The statistics of all methods together: they pool what is known of the variance between seeds."""
+        outcomes = {variant: result.correct for variant, result in self.results.items()}
+        draw = next(iter(self.results.values())).cells[0].outcomes.draw()
+        return Panel(outcomes, draw, [variant for variant, result in self.results.items() if result.deterministic])
 
-    def interval(self, model: str) -> Interval:
-        """The bootstrap interval of a method's mean accuracy."""
-        return percentile_interval(self.scores[model].summary.mean, self._means[:, self._place[model]])
+    def intervals(self, variant: str) -> Intervals:
+        """The intervals of a method's accuracy."""
+        return self.panel.intervals(variant)
 
     def compare(self, first: str, second: str) -> Comparison:
         """Compare two methods."""
         # Accuracies are multiples of 1/(N·Q) and averages of such; rounding makes equal differences equal numbers.
-        differences = np.round(self.scores[first].per_episode - self.scores[second].per_episode, 12)
-        mean = float(differences.mean())
-        means = self._means[:, self._place[first]] - self._means[:, self._place[second]]
-        interval = percentile_interval(mean, means)
+        differences = np.round(self.results[first].per_episode - self.results[second].per_episode, 12)
+        found = self.panel.compare(first, second)
         return Comparison(
-            difference=mean,
-            low=interval.low,
-            high=interval.high,
-            bootstrap_p=bootstrap_p(mean, means),
+            interval=found.interval,
+            p=found.p,
+            seeds_from=found.seeds_from,
             wilcoxon_p=wilcoxon_p(differences),
             wins=int((differences > 0).sum()),
             losses=int((differences < 0).sum()),
@@ -94,7 +82,7 @@ class Column:
 
 
 class Comparisons:
-    """All columns of the tables; the resampling of one happens when it is first asked for, and once.
+    """All columns of the tables; each is computed when it is first asked for, and once.
 
     Args:
         results: everything there is.
@@ -111,8 +99,16 @@ class Comparisons:
             self._columns[key] = Column(self._results.column(dataset, shots))
         return self._columns[key]
 
+    def intervals(self, result: Result) -> Intervals:
+        """The intervals of one result; one that cannot be compared with its column stands alone."""
+        try:
+            column = self.column(result.dataset, result.shots)
+        except PairingError:
+            column = Column([result])
+        return column.intervals(result.variant)
 
-def check_pair(first: Score, second: Score) -> None:
+
+def check_pair(first: Result, second: Result) -> None:
     """Refuse results that were not computed on the same test episodes."""
     one, other = asdict(first.protocol), asdict(second.protocol)
     differing = ", ".join(f"{name} {one[name]!r} and {other[name]!r}" for name in one if one[name] != other[name])

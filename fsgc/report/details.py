@@ -2,67 +2,123 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import combinations
 from typing import Any
 
-from fsgc.report.accuracy import model_title
+from fsgc.report.accuracy import method_title
 from fsgc.report.cells import Cell
-from fsgc.report.comparison import Column, Comparisons, PairingError, holm
-from fsgc.report.confusion import confusion
+from fsgc.report.comparison import Column, Comparisons, PairingError
 from fsgc.report.paper import Paper
-from fsgc.report.provenance import cell_command, dataset_title, plain_commands
-from fsgc.report.scores import Gap, Results, Score
-from fsgc.report.statistics import Interval, normal_interval, seed_interval
-from fsgc.workspace import Workspace
+from fsgc.report.provenance import cell_command, commit_in_words, dataset_title, plain_commands
+from fsgc.report.results import Gap, Result, Results
+from fsgc.statistics.intervals import Interval
+from fsgc.statistics.paired import holm
+from fsgc.statistics.panel import Intervals, Seeds
+from fsgc.tables.grid import CellKey
 
 _CURVES = ("loss", "val_loss", "accuracy", "val_accuracy")
 _DIGITS = 6
+COVERED = {  # interval -> what would vary
+    "default": "another sample of novel graphs and another training run together",
+    "episodes": "other episodes from the same graphs, with the same weights",
+    "graphs": "another sample of graphs of the novel classes, with the same weights",
+    "seeds": "another training run: split, training episodes and initial weights",
+    "classes": "other novel classes, with the same weights",
+}
+SEEDS_FROM = {
+    Seeds.NONE: "Training involves no chance, so only the graphs vary.",
+    Seeds.OWN: "The variance between seeds is that of its own seeds.",
+    Seeds.POOLED: "It has fewer than three seeds; the variance between seeds is borrowed from the other methods here.",
+    Seeds.UNKNOWN: "No method here has several seeds: the interval holds for this trained model, not for its method.",
+}
 
 
 def _rounded(*numbers: float) -> list[float]:
     return [round(number, _DIGITS) for number in numbers]
 
 
-def _ends(interval: Interval | None) -> list[float] | None:
-    return None if interval is None else _rounded(interval.low, interval.high)
+def interval_details(intervals: Intervals) -> list[dict[str, Any]]:
+    """The intervals there are, the default one first."""
+    found: dict[str, Interval | None] = {name: getattr(intervals, name) for name in COVERED}
+    return [
+        {
+            "name": "graphs and seeds" if name == "default" else name,
+            "ends": _rounded(i.low, i.high),
+            "covers": COVERED[name],
+        }
+        for name, i in found.items()
+        if i is not None
+    ]
 
 
-def result_details(
-    score: Score, paper: Paper, workspace: Workspace, bootstrap: Interval | None, gap: Gap | None
-) -> dict[str, Any]:
-    """Everything about one figure: intervals, seeds, curve, confusion matrix, hyperparameters, commands."""
-    first = score.cells[0]
-    row = paper.row_of(score.model)
-    theirs = row.accuracy(score.dataset, score.shots) if row else None
-    matrix = confusion(first, workspace)
-    metrics = first.metrics
+def result_details(result: Result, paper: Paper, intervals: Intervals, gap: Gap | None) -> dict[str, Any]:
+    """Everything about one result: intervals, seeds, curve, confusion matrix, settings, origin, commands."""
+    first = result.cells[0]
+    metrics, outcomes = first.metrics, first.outcomes
+    row = paper.row_of(result.variant)
+    theirs = row.accuracy(result.dataset, result.shots) if row else None
     return {
-        "model": score.model,
-        "title": model_title(score.model, paper),
-        "dataset": dataset_title(score.dataset),
-        "shots": score.shots,
-        "way": score.protocol.way,
-        "queries": score.protocol.queries,
-        "episodes": score.protocol.episodes,
-        "accuracy": round(score.summary.mean, _DIGITS),
-        "std": round(score.summary.std, _DIGITS),
-        "normal": _ends(normal_interval(score.per_episode)),
-        "bootstrap": _ends(bootstrap),
+        "title": method_title(result.variant, paper),
+        "dataset": dataset_title(result.dataset),
+        "shots": result.shots,
+        "way": result.protocol.way,
+        "queries": result.protocol.queries,
+        "episodes": result.protocol.episodes,
+        "accuracy": round(result.mean, _DIGITS),
+        "intervals": interval_details(intervals),
+        "seedsFrom": SEEDS_FROM[intervals.seeds_from],
         "paper": theirs,
-        "seeds": [
-            {"seed": cell.key.seed, "accuracy": round(float(cell.accuracy.mean()), _DIGITS)} for cell in score.cells
-        ],
-        "seedInterval": _ends(seed_interval(score.seed_means)),
-        "macroF1": metrics.get("macro_f1"),
-        "transductive": score.transductive,
-        "training": metrics.get("train") or {},
-        "testSeconds": metrics.get("test_seconds"),
+        "seeds": [{"seed": c.key.seed, "accuracy": round(c.metrics.accuracy, _DIGITS)} for c in result.cells],
+        "macroF1": metrics.macro_f1,
+        "transductive": result.transductive,
+        "training": metrics.train.model_dump() if metrics.train else {},
+        "testSeconds": metrics.test_seconds,
         "curves": _curves(first),
-        "confusion": matrix and {"classes": matrix.classes, "counts": matrix.counts.tolist()},
-        "hyperparameters": first.hyperparameters(),
-        "commands": [cell_command(first.key), plain_commands(first.key)],
-        "trouble": f"{gap.state}: {gap.reason}" if gap else "",
+        "confusion": {"classes": outcomes.classes, "counts": outcomes.confusion.tolist()},
+        "settings": dict(_flat(metrics.settings)),
+        "origins": origins(result.cells),
+        "commands": _commands(first.key),
+        "stale": result.stale,
+        "trouble": str(gap) if gap else "",
     }
+
+
+def origins(cells: Sequence[Cell]) -> list[dict[str, Any]]:
+    """Where cells come from; seeds with the same origin share an entry."""
+    seeds: dict[str, list[int]] = {}
+    entries: dict[str, dict[str, Any]] = {}
+    for cell in cells:
+        entry = origin(cell)
+        seeds.setdefault(str(entry), []).append(cell.key.seed)
+        entries[str(entry)] = entry
+    return [{"Seeds": ", ".join(map(str, seeds[key])), **entry} for key, entry in entries.items()]
+
+
+def origin(cell: Cell) -> dict[str, Any]:
+    """Where a cell comes from: commit, preset, inputs, threads, versions and recipes."""
+    m = cell.metrics
+    return {
+        "Commit": commit_in_words(m.commit).removeprefix("commit "),
+        "Preset": m.preset,
+        "Node features": " ".join(m.features),
+        "Threads": m.threads,
+        "Versions": ", ".join(f"{name} {version}" for name, version in m.versions.items()),
+        "Recipes": ", ".join(f"{step} {digest}" for step, digest in m.recipes.items()),
+        "Stale": cell.stale,
+    }
+
+
+def _flat(settings: dict[str, Any], above: str = "") -> list[tuple[str, Any]]:
+    """Nested settings as full keys with plain values."""
+    flat: list[tuple[str, Any]] = []
+    for name, value in settings.items():
+        key = f"{above}{name}"
+        if isinstance(value, dict):
+            flat += _flat(value, f"{key}.")
+        elif value is not None:
+            flat.append((key, " ".join(map(str, value)) if isinstance(value, list) else value))
+    return flat
 
 
 def _curves(cell: Cell) -> dict[str, list[float]]:
@@ -70,31 +126,34 @@ def _curves(cell: Cell) -> dict[str, list[float]]:
     return {name: _rounded(*curves[name]) for name in _CURVES if name in curves}
 
 
-def gap_details(dataset: str, shots: int, model: str, gap: Gap, paper: Paper) -> dict[str, Any]:
-    """What is known of a figure that is not there."""
-    first = gap.cells[0]
+def _commands(key: CellKey, failed: str = "") -> list[str]:
+    return [failed or cell_command(key), plain_commands(key)]
+
+
+def gap_details(dataset: str, shots: int, variant: str, gap: Gap, paper: Paper) -> dict[str, Any]:
+    """What is known of a result that is not there."""
     return {
-        "model": model,
-        "title": model_title(model, paper),
+        "title": method_title(variant, paper),
         "dataset": dataset_title(dataset),
         "shots": shots,
-        "trouble": f"{gap.state}: {gap.reason}",
-        "commands": [first.command or cell_command(first.key), plain_commands(first.key)],
+        "trouble": str(gap),
+        "commands": _commands(gap.key, gap.command),
     }
 
 
 def pair_details(column: Column) -> list[dict[str, Any]]:
     """The comparison of every pair of methods of a column, corrected for how many pairs it has."""
-    pairs = list(combinations(column.scores, 2))
+    pairs = list(combinations(column.results, 2))
     found = [column.compare(*pair) for pair in pairs]
-    bootstrap, wilcoxon = (holm([getattr(c, name) for c in found]) for name in ("bootstrap_p", "wilcoxon_p"))
+    corrected, wilcoxon = (holm([getattr(c, name) for c in found]) for name in ("p", "wilcoxon_p"))
     return [
         {
             "pair": pair,
-            "difference": round(c.difference, _DIGITS),
-            "interval": _rounded(c.low, c.high),
-            "bootstrap": [c.bootstrap_p, float(bootstrap[place])],
+            "difference": round(c.interval.mean, _DIGITS),
+            "interval": _rounded(c.interval.low, c.interval.high),
+            "p": [c.p, float(corrected[place])],
             "wilcoxon": [c.wilcoxon_p, float(wilcoxon[place])],
+            "seedsFrom": c.seeds_from.value,
             "wins": c.wins,
             "losses": c.losses,
             "episodes": c.episodes,
@@ -103,25 +162,22 @@ def pair_details(column: Column) -> list[dict[str, Any]]:
     ]
 
 
-def page_data(results: Results, comparisons: Comparisons, paper: Paper, workspace: Workspace) -> dict[str, Any]:
+def page_data(results: Results, comparisons: Comparisons, paper: Paper) -> dict[str, Any]:
     """Everything the page shows on request: `results` by name, and the comparisons of each column."""
     details: dict[str, Any] = {}
     columns = []
     for dataset, shots in results.columns:
-        scores = results.column(dataset, shots)
+        found = results.column(dataset, shots)
         entry: dict[str, Any] = {"dataset": dataset_title(dataset), "shots": shots, "pairs": [], "trouble": ""}
-        column: Column | None = None
         try:
-            column = comparisons.column(dataset, shots) if scores else None
-            entry["pairs"] = pair_details(column) if column else []
+            entry["pairs"] = pair_details(comparisons.column(dataset, shots)) if found else []
         except PairingError as error:
             entry["trouble"] = str(error)
         columns.append(entry)
-        for score in scores:
-            bootstrap = column.interval(score.model) if column else None
-            gap = results.gap(dataset, shots, score.model)
-            details[score.name] = result_details(score, paper, workspace, bootstrap, gap)
-    for (dataset, shots, model), gap in results.gaps.items():
-        details.setdefault(f"{dataset}-{shots}shot-{model}", gap_details(dataset, shots, model, gap, paper))
-    models = {model: model_title(model, paper) for model in sorted({key[2] for key in results.scores})}
-    return {"results": details, "columns": columns, "models": models}
+        for result in found:
+            gap = results.gap(dataset, shots, result.variant)
+            details[result.name] = result_details(result, paper, comparisons.intervals(result), gap)
+    for (dataset, shots, variant), gap in results.gaps.items():
+        details.setdefault(f"{dataset}-{shots}shot-{variant}", gap_details(dataset, shots, variant, gap, paper))
+    methods = {variant: method_title(variant, paper) for variant in sorted({key[2] for key in results.found})}
+    return {"results": details, "columns": columns, "methods": methods}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import polars as pl
 
@@ -9,10 +11,11 @@ from fsgc.data.catalog import load_catalog
 from fsgc.data.splits import PARTS
 from fsgc.episodes.store import EpisodeStore
 from fsgc.errors import StoreError
-from fsgc.report.accuracy import model_title
+from fsgc.report.accuracy import method_title
+from fsgc.report.metrics import Training
 from fsgc.report.paper import SHOTS, Paper
 from fsgc.report.provenance import RUN_ALL, dataset_title, origin_notes
-from fsgc.report.scores import Results, Score
+from fsgc.report.results import Result, Results
 from fsgc.report.table import MISSING, Heading, Row, Table, Value, plain
 from fsgc.workspace import Workspace
 
@@ -118,34 +121,34 @@ def _beside(ours: float, theirs: float | None, digits: int) -> Value:
 def efficiency_table(results: Results, paper: Paper) -> Table:
     """Training time, time per test episode, peak memory and parameters of every model, means over seeds."""
     order = [row.model for row in paper.rows]
-    scores = sorted(
-        results.scores.values(),
-        key=lambda s: (s.dataset, s.shots, order.index(s.model) if s.model in order else len(order), s.model),
+    found = sorted(
+        results.found.values(),
+        key=lambda s: (s.dataset, s.shots, order.index(s.model) if s.model in order else len(order), s.variant),
     )
-    records = [_efficiency(score, paper) for score in scores]
+    records = [_efficiency(result, paper) for result in found]
     rows = tuple(
         Row(
-            model_title(score.model, paper),
+            method_title(result.variant, paper),
             (
-                _timed(record["train_seconds"], record["paper_train_seconds"], 0, score.name),
-                _timed(record["episode_milliseconds"], record["paper_episode_milliseconds"], 2, score.name),
+                _timed(record["train_seconds"], record["paper_train_seconds"], 0, result.name),
+                _timed(record["episode_milliseconds"], record["paper_episode_milliseconds"], 2, result.name),
                 plain(record["peak_megabytes"]),
                 plain(record["parameters"]),
                 plain(record["epochs"]),
             ),
-            f"{dataset_title(score.dataset)}, {score.shots}-shot",
+            f"{dataset_title(result.dataset)}, {result.shots}-shot",
         )
-        for score, record in zip(scores, records, strict=True)
+        for result, record in zip(found, records, strict=True)
     )
     keys = [
-        {"dataset": score.dataset, "shots": score.shots, "model": score.model, **record}
-        for score, record in zip(scores, records, strict=True)
+        {"dataset": result.dataset, "shots": result.shots, "model": result.variant, **record}
+        for result, record in zip(found, records, strict=True)
     ]
     headings = tuple(
         Heading(text)
         for text in ("training, s", "test episode, ms", "peak memory of training, MB", "parameters", "epochs")
     )
-    hint = "" if scores else f"No cell is computed yet. Run: {RUN_ALL}"
+    hint = "" if found else f"No cell is computed yet. Run: {RUN_ALL}"
     frame = pl.DataFrame(keys, schema=EFFICIENCY_SCHEMA)
     return Table(
         "efficiency",
@@ -154,37 +157,32 @@ def efficiency_table(results: Results, paper: Paper) -> Table:
         headings,
         rows,
         frame,
-        (TIME_NOTE, *origin_notes(scores)),
+        (TIME_NOTE, *origin_notes(found)),
         hint,
     )
 
 
-def _efficiency(score: Score, paper: Paper) -> dict[str, float | None]:
-    episode = paper.episode_seconds(score.model, score.dataset, score.shots)
-    memory = _mean(score, "train", "peak_memory")
-    seconds = _mean(score, "test_seconds")
+def _efficiency(result: Result, paper: Paper) -> dict[str, float | None]:
+    episode = paper.episode_seconds(result.model, result.dataset, result.shots)
+    metrics = [cell.metrics for cell in result.cells]
+    trained = [m.train or Training() for m in metrics]
+    memory = _mean([t.peak_memory for t in trained])
+    seconds = _mean([m.test_seconds for m in metrics])
     return {
-        "train_seconds": _mean(score, "train", "seconds"),
-        "paper_train_seconds": paper.training_seconds(score.model, score.dataset, score.shots),
-        "episode_milliseconds": None if seconds is None else 1000 * seconds / score.protocol.episodes,
+        "train_seconds": _mean([t.seconds for t in trained]),
+        "paper_train_seconds": paper.training_seconds(result.model, result.dataset, result.shots),
+        "episode_milliseconds": None if seconds is None else 1000 * seconds / result.protocol.episodes,
         "paper_episode_milliseconds": None if episode is None else 1000 * episode,
         "peak_megabytes": None if memory is None else memory / 1e6,
-        "parameters": _mean(score, "train", "parameters"),
-        "epochs": _mean(score, "train", "epochs"),
+        "parameters": _mean([t.parameters for t in trained]),
+        "epochs": _mean([t.epochs for t in trained]),
     }
 
 
-def _mean(score: Score, *path: str) -> float | None:
-    """The mean over seeds of an entry of the metrics; `None` if a cell does not tell."""
-    values: list[float] = []
-    for cell in score.cells:
-        value: object = cell.metrics
-        for name in path:
-            value = value.get(name) if isinstance(value, dict) else None
-        if not isinstance(value, int | float):
-            return None
-        values.append(float(value))
-    return float(np.mean(values))
+def _mean(values: Sequence[float | None]) -> float | None:
+    """The mean over seeds; `None` if a cell does not have the value."""
+    known = [value for value in values if value is not None]
+    return float(np.mean(known)) if len(known) == len(values) else None
 
 
 def _timed(ours: float | None, theirs: float | None, digits: int, name: str) -> Value:

@@ -1,4 +1,4 @@
-"""What the paper reports, to stand beside our figures; the numbers are in `paper.toml`."""
+"""What the paper reports, to stand beside ours; the numbers are in `paper.toml`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Pairs = Mapping[str, tuple[float, float]]
 
 
 def _at(pairs: Pairs, dataset: str, shots: int) -> float | None:
-    """The figure for a dataset and number of shots, if there is one."""
+    """The value for a dataset and number of shots, if there is one."""
     if dataset not in pairs or shots not in SHOTS:
         return None
     value = float(pairs[dataset][SHOTS.index(shots)])
@@ -33,18 +33,18 @@ class PaperRow:
     Attributes:
         title: its name there.
         group: the part of the table it is in.
-        figures: dataset -> macro accuracy in per cent with 5 and 10 shots.
-        model: the name of our method that the figures belong to; empty where they were only taken from elsewhere.
+        accuracies: dataset -> macro accuracy in per cent with 5 and 10 shots.
+        model: the name of our method that they belong to; empty where they were only quoted from elsewhere.
     """
 
     title: str
     group: str
-    figures: Pairs
+    accuracies: Pairs
     model: str = ""
 
     def accuracy(self, dataset: str, shots: int) -> float | None:
         """The macro accuracy in per cent, if it is reported."""
-        return _at(self.figures, dataset, shots)
+        return _at(self.accuracies, dataset, shots)
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ def _tuples(entry: Mapping[str, Any]) -> dict[str, Any]:
 
 @cache
 def load_paper(path: Path = PAPER_FILE) -> Paper:
-    """Read the paper's figures."""
+    """Read what the paper reports."""
     with path.open("rb") as file:
         content = tomllib.load(file)
     try:

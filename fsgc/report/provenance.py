@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import platform
-import shutil
-import subprocess
 from collections.abc import Sequence
-from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
+from importlib.metadata import version
 
 from fsgc.data.catalog import load_catalog
-from fsgc.report.scores import Score
-from fsgc.tables.grid import CellKey
+from fsgc.provenance import commit
+from fsgc.report.results import Result
+from fsgc.tables.grid import OWN_FEATURES, CellKey
 
-PACKAGES = ("fsgc", "torch", "torch-geometric", "pytorch-lightning", "numpy", "scipy", "scikit-learn", "polars")
 RUN_ALL = "fsgc tables run"
-PIPELINE = "tables/dvc.yaml"
+PULL = "Run 'dvc pull' in tables/ if a remote has them, or compute the cells again."
 
 
 def dataset_title(key: str) -> str:
@@ -26,79 +22,62 @@ def dataset_title(key: str) -> str:
 
 def cell_command(key: CellKey) -> str:
     """What computes a cell, and everything it needs, in the pipeline."""
-    return f"dvc repro {PIPELINE}:evaluate@{key.dataset}-{key.shots}-{key.model}-{key.seed}"
+    return f"fsgc tables run --only {key.name}"
 
 
 def plain_commands(key: CellKey) -> str:
     """What computes a cell without DVC."""
-    train = f"fsgc train {key.model} {key.dataset} -k {key.shots} --seed {key.seed} -o {key.name}.pt"
+    inputs = "" if key.features == OWN_FEATURES else f" --features {key.features}"
+    train = f"fsgc train {key.model} {key.dataset} -k {key.shots} --seed {key.seed}{inputs} -o {key.name}.pt"
     return f"{train} && fsgc evaluate {key.name}.pt"
 
 
-def protocol_notes(scores: Sequence[Score]) -> list[str]:
-    """The protocol, the Q used and the seeds of the figures of a table."""
-    if not scores:
+def protocol_notes(found: Sequence[Result]) -> list[str]:
+    """The protocol, the Q used and the seeds of the accuracies of a table."""
+    if not found:
         return []
-    counts = sorted({score.protocol.episodes for score in scores})
-    classes = {dataset_title(score.dataset): score.protocol.way for score in scores}
+    counts = sorted({result.protocol.episodes for result in found})
+    classes = {dataset_title(result.dataset): result.protocol.way for result in found}
     queries: dict[str, dict[int, set[int]]] = {}
-    for score in scores:
-        queries.setdefault(dataset_title(score.dataset), {}).setdefault(score.shots, set()).add(score.protocol.queries)
+    for result in found:
+        queries.setdefault(dataset_title(result.dataset), {}).setdefault(result.shots, set()).add(
+            result.protocol.queries
+        )
     used = "; ".join(
         f"{title} " + ", ".join(f"{'/'.join(map(str, sorted(q)))} ({k}-shot)" for k, q in sorted(by_shots.items()))
         for title, by_shots in queries.items()
     )
-    seeds = sorted({seed for score in scores for seed in score.seeds})
-    several = [score for score in scores if len(score.seeds) > 1]
+    seeds = sorted({seed for result in found for seed in result.seeds})
+    several = [result for result in found if len(result.seeds) > 1]
     return [
         f"Protocol: {' or '.join(map(str, counts))} stored test episodes on the novel classes, "
         "the same for every model and seed; " + ", ".join(f"{title} {way}-way" for title, way in classes.items()) + ".",
         f"Q, test queries per class: {used}.",
         f"Training seeds: {', '.join(map(str, seeds))}"
         + (
-            f"; {len(several)} of {len(scores)} figures are means over several seeds."
+            f"; {len(several)} of {len(found)} accuracies are means over several seeds."
             if several
-            else "; every figure is of one seed, and its interval tells nothing of other seeds."
+            else "; every accuracy is of one seed, and its interval says nothing about other seeds."
         ),
     ]
 
 
-def origin_notes(scores: Sequence[Score], directory: Path | None = None) -> list[str]:
-    """Versions and commit: of the cells where their metrics tell, and of what wrote the tables."""
+def origin_notes(found: Sequence[Result]) -> list[str]:
+    """The commits and threads the cells were computed with, where they say, and what wrote the tables."""
+    metrics = [cell.metrics for result in found for cell in result.cells]
+    commits = sorted({m.commit for m in metrics if m.commit})
+    threads = sorted({m.threads for m in metrics if m.threads})
     notes = []
-    told = {
-        ", ".join(f"{name} {value}" for name, value in versions.items())
-        for score in scores
-        for cell in score.cells
-        if isinstance(versions := cell.metrics.get("versions"), dict)
-    }
-    if told:
-        notes.append(f"Computed with {'; '.join(sorted(told))}.")
-    return [*notes, f"Written with {current_versions()}; commit {current_commit(directory)}."]
+    if commits:
+        counted = commit_in_words(commits[0]) if len(commits) == 1 else f"{len(commits)} commits"
+        by = f", {' or '.join(map(str, threads))} thread{'s' * (threads != [1])}" if threads else ""
+        notes.append(f"Computed at {counted}{by}.")
+    return [*notes, f"Written by fsgc {version('fsgc')}, {commit_in_words(commit())}."]
 
 
-def current_versions() -> str:
-    """Python and the packages that figures depend on, as installed here."""
-    found = [f"Python {platform.python_version()}"]
-    for name in PACKAGES:
-        try:
-            found.append(f"{name} {version(name)}")
-        except PackageNotFoundError:
-            continue
-    return ", ".join(found)
-
-
-def current_commit(directory: Path | None = None) -> str:
-    """The commit of the project the tables are written in, and whether tracked files have changed since."""
-    git = shutil.which("git")
-    if git is None:
-        return "unknown (no git)"
-
-    def run(*arguments: str) -> str | None:
-        done = subprocess.run([git, *arguments], cwd=directory, capture_output=True, text=True, check=False)  # noqa: S603
-        return done.stdout.strip() if done.returncode == 0 else None
-
-    commit = run("rev-parse", "--short=12", "HEAD")
-    if commit is None:
-        return "unknown (no git repository)"
-    return f"{commit}, with uncommitted changes" if run("status", "--porcelain", "--untracked-files=no") else commit
+def commit_in_words(recorded: str) -> str:
+    """A recorded commit, which ends in `+` if files differed from it."""
+    if not recorded:
+        return "unknown commit"
+    name = recorded.removesuffix("+")
+    return f"commit {name}, with uncommitted changes" if name != recorded else f"commit {name}"

@@ -20,6 +20,7 @@ _LATEX = {
     "<": r"\textless{}",
     ">": r"\textgreater{}",
     "≈": r"$\approx$",
+    "†": r"$\dagger$",
     "±": r"$\pm$",
     "−": "$-$",
     "×": r"$\times$",
@@ -57,12 +58,12 @@ def _markdown_value(value: Value) -> str:
 
 
 def marks(value: Value) -> str:
-    """What follows a figure: interval, deviation between seeds, tie, the paper's figure and the difference."""
+    """What follows an accuracy: interval, tie, staleness, what it is the best of, the paper's and the difference."""
     interval = f" ± {value.interval}" if value.interval else ""
-    interval += f" (seeds {value.seeds})" if value.seeds else ""
-    tie = " ≈" if value.tie else ""
+    signs = (" ≈" if value.tie else "") + (" †" if value.stale else "")
+    of = f" ({value.best_of})" if value.best_of else ""
     beside = f" [{', '.join(filter(None, (value.paper, value.difference)))}]" if value.paper else ""
-    return interval + tie + beside
+    return interval + signs + of + beside
 
 
 def _escape_markdown(text: str) -> str:
@@ -74,7 +75,7 @@ def _escape_markdown(text: str) -> str:
 def latex(table: Table) -> str:
     r"""A `table*` environment for a document that loads `booktabs` and `graphicx`.
 
-    Every figure takes two columns, ours and the paper's, so that both line up; a column that has none of the paper's
+    Every value takes two columns, ours and the paper's, so that both line up; a column that has none of the paper's
     takes one. The whole is scaled to the width of the text.
     """
     has_paper = [any(row.values[place].paper for row in table.rows) for place in range(len(table.headings))]
@@ -134,9 +135,9 @@ def _latex_row(row: Row, has_paper: list[bool]) -> str:
     for value, beside in zip(row.values, has_paper, strict=True):
         number = escape_latex(value.text)
         text = rf"\textbf{{{number}}}" if value.best else number
-        seeds = f" (seeds {value.seeds})" if value.seeds else ""
-        text += rf" {{\scriptsize $\pm$ {value.interval}{seeds}}}" if value.interval else ""
-        texts.append(text + (r" $\approx$" if value.tie else ""))
+        text += rf" {{\scriptsize $\pm$ {value.interval}}}" if value.interval else ""
+        text += (r" $\approx$" if value.tie else "") + (r" $\dagger$" if value.stale else "")
+        texts.append(text + (rf" {{\scriptsize ({value.best_of})}}" if value.best_of else ""))
         if beside:
             theirs = escape_latex(", ".join(filter(None, (value.paper, value.difference))))
             texts.append(rf"{{\scriptsize [{theirs}]}}" if theirs else "")
@@ -155,5 +156,5 @@ def latex_document(body: str) -> str:
 
 
 def csv(table: Table) -> str:
-    """The figures as data, a row each."""
+    """The values as data, a row each."""
     return table.frame.write_csv()

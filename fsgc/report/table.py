@@ -11,28 +11,30 @@ MISSING = "—"
 
 @dataclass(frozen=True)
 class Value:
-    """One figure of a table.
+    """One value of a table.
 
     Attributes:
-        text: the figure, or a word for why there is none.
-        interval: half its 95 % interval.
-        seeds: the standard deviation between seeds, where there are several.
-        paper: the paper's figure.
+        text: the value, or a word for why there is none.
+        interval: half its 95 % interval over graphs and seeds.
+        paper: the paper's value.
         difference: ours minus the paper's.
-        best: whether it is the best of its column.
+        best: whether it is the best of a column without gaps.
+        best_of: for the best of a column with gaps, of how many, e.g. "best of 3 of 14".
         tie: whether the paired test cannot separate it from the best.
+        stale: whether it was computed with other code or settings than the current ones.
         name: of the result it shows, e.g. `triangles-5shot-pn`; empty for plain text.
         number: what to sort by; `None` goes last.
-        is_gap: whether `text` stands for a missing figure.
+        is_gap: whether `text` stands for a missing value.
     """
 
     text: str
     interval: str = ""
-    seeds: str = ""
     paper: str = ""
     difference: str = ""
     best: bool = False
+    best_of: str = ""
     tie: bool = False
+    stale: bool = False
     name: str = ""
     number: float | None = None
     is_gap: bool = False
@@ -65,7 +67,7 @@ class Table:
         label: head of the first column.
         headings: heads of the others.
         rows: one value per heading each.
-        frame: the same as data, a row per figure.
+        frame: the same as data, a row per value.
         notes: what stands below.
         hint: for an empty table, what to run; empty otherwise.
     """

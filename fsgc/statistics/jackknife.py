@@ -44,9 +44,11 @@ Outcomes = npt.NDArray[np.bool_] | npt.NDArray[np.floating[Any]]
 
 def episode_covariance(correct: Outcomes) -> Covariance:
     """Covariances of M accuracies over draws of other episodes from the same graphs, for outcomes `[M, E, N·Q]`."""
-    per_episode = correct.mean(axis=2)
-    episodes = per_episode.shape[1]
-    return Covariance(np.atleast_2d(np.cov(per_episode))[None] / episodes, np.array([episodes - 1.0]))
+    residual = correct.mean(axis=2)
+    residual -= residual.mean(axis=1, keepdims=True)
+    episodes = residual.shape[1]
+    freedom = max(episodes - 1, 1)  # one episode has no variance between episodes
+    return Covariance((residual @ residual.T)[None] / freedom / episodes, np.array([float(freedom)]))
 
 
 def graph_covariance(correct: Outcomes, draw: Draw) -> Covariance:
@@ -98,7 +100,7 @@ def graph_effects(correct: Outcomes, draw: Draw) -> tuple[Floats, Floats]:
         here = draw.classes == c
         noise[c] = _noise(support[:, here], query[:, here], draw.shots, float(n))
     # Of independent d, E/(E−1) · ((Σ d)² − Σ d²) is free of bias for the square of what Σ d is on average.
-    noise = (episodes * noise - _gram_by_class(effects, draw)) / (episodes - 1)
+    noise = (episodes * noise - _gram_by_class(effects, draw)) / max(episodes - 1, 1)
     return effects, noise
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from fsgc.episodes.batches import Episodes
 from fsgc.errors import StoreError
 from fsgc.experiment import Experiment
@@ -11,14 +13,18 @@ from fsgc.workspace import Workspace
 
 
 def open_episodes(workspace: Workspace, experiment: Experiment) -> Episodes:
-    """The stored episodes, graphs, split and features of an experiment."""
+    """The stored episodes, graphs, split and features of an experiment, and where what was prepared is."""
+    return replace(open_data(workspace, experiment), prepared=store_of(workspace, experiment))
+
+
+def open_data(workspace: Workspace, experiment: Experiment) -> Episodes:
+    """The same whatever the method; a store of another experiment in its place is refused."""
     keys = experiment.keys
     episodes = Episodes.open(
         graphs=workspace.graphs(keys.dataset),
         split=workspace.split(keys.dataset, keys.seed),
         store=workspace.episodes(keys.dataset, keys.shots, keys.seed),
         features=experiment.features,
-        prepared=store_of(workspace, experiment),
     )
     found, wanted = (episodes.split.dataset, episodes.shots, episodes.split.seed), (keys.dataset, keys.shots, keys.seed)
     if found != wanted:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from fsgc.experiment import Experiment
+from fsgc.files import replacing
 from fsgc.methods.contract import Run
 from fsgc.methods.registry import method_entry
 from fsgc.steps.open import open_episodes
@@ -33,7 +34,16 @@ def run(workspace: Workspace, experiment: Experiment, out: Path, curves: Path, i
         identity=identity,
     )
     model = fit_model(experiment.training, training)
-    curves.mkdir(parents=True, exist_ok=True)
+    if not curves.exists():
+        _write_no_curves(curves)
     model.save(out)
     clear_state(training)
     return training_line(model, experiment.training.train.monitor)
+
+
+def _write_no_curves(directory: Path) -> None:
+    """The curves of a method without epochs: `dvc plots` complains of a directory without any."""
+    with replacing(directory) as partial:
+        file = partial / "plots" / "metrics" / "epochs.tsv"
+        file.parent.mkdir(parents=True)
+        file.write_text("step\tepochs\n0\t0\n", encoding="utf-8")

@@ -8,20 +8,13 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytorch_lightning as pl
 import torch
-from dvclive.live import Live
-from scmrepo.exceptions import SCMError
 from torch import Tensor
 
-from fsgc.errors import FsgcError
-from fsgc.files import writing
 from fsgc.random import generator
+from fsgc.training.live import LiveRows, TrainingError
 
 if TYPE_CHECKING:
     from fsgc.methods.learned import LearnedMethod
-
-
-class TrainingError(FsgcError):
-    """Training cannot go on."""
 
 
 class SeedEachEpoch(pl.Callback):
@@ -52,7 +45,7 @@ class Curves(pl.Callback):
         self._steps: list[dict[str, Tensor]] = []
         self._count = 0
         self._start = 0.0
-        self._live: Live | None = None
+        self._live: LiveRows | None = None
 
     def state_dict(self) -> dict[str, Any]:
         """What a checkpoint keeps."""
@@ -64,15 +57,9 @@ class Curves(pl.Callback):
 
     def on_train_start(self, _trainer: pl.Trainer, _module: pl.LightningModule) -> None:
         """Open the curves and write the rows of the epochs before."""
-        try:
-            with writing(self.directory):
-                self._live = Live(str(self.directory), save_dvc_exp=False, dvcyaml=None, report=None)
-        except SCMError as error:
-            raise TrainingError(
-                f"DVCLive cannot write the curves: {error}. A git repository needs a commit; make one, then train again"
-            ) from error
+        self._live = LiveRows(self.directory)
         for row in self.rows:
-            self._write(row)
+            self._live.write(row)
 
     def on_train_epoch_start(self, _trainer: pl.Trainer, _module: pl.LightningModule) -> None:
         """Start the clock of the epoch."""
@@ -106,20 +93,13 @@ class Curves(pl.Callback):
         row["seconds"] = time.perf_counter() - self._start
         row[f"{method.trains_on}_per_second"] = self._count / row["seconds"]
         self.rows.append(row)
-        self._write(row)
+        assert self._live is not None
+        self._live.write(row)
 
     def on_fit_end(self, _trainer: pl.Trainer, _module: pl.LightningModule) -> None:
         """Close the curves."""
         if self._live is not None:
-            with writing(self.directory):
-                self._live.end()  # type: ignore[no-untyped-call]
-
-    def _write(self, row: dict[str, float]) -> None:
-        assert self._live is not None
-        with writing(self.directory):
-            for name, value in row.items():
-                self._live.log_metric(name, value)
-            self._live.next_step()  # type: ignore[no-untyped-call]
+            self._live.close()
 
 
 class EpochLines(pl.Callback):

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
+from fsgc.data.features import FeatureEncoder
+from fsgc.data.vocabulary import GraphVocabulary
 from fsgc.episodes.batches import Episodes
 from fsgc.errors import FsgcError, StoreError
 from fsgc.methods.contract import Method, TaskShape
@@ -51,6 +53,59 @@ def _described(path: Path, content: Mapping[str, Any]) -> tuple[Origin, Any]:
 
 
 @dataclass(frozen=True)
+class ModelInputs:
+    """What new graphs must become before a model can look at them.
+
+    Attributes:
+        encoder: makes node features.
+        vocabulary: says what node labels and attributes stand for.
+    """
+
+    encoder: FeatureEncoder
+    vocabulary: GraphVocabulary
+
+    @classmethod
+    def of(cls, episodes: Episodes) -> ModelInputs:
+        """Those of the episodes that a model was trained on."""
+        return cls(episodes.encoder, GraphVocabulary.of_store(episodes.graphs))
+
+    def state(self) -> dict[str, Any]:
+        """As a model file holds them."""
+        return {"encoder": self.encoder.state(), "vocabulary": self.vocabulary.state()}
+
+    @classmethod
+    def from_state(cls, state: Mapping[str, Any]) -> ModelInputs:
+        """What `state` gave."""
+        return cls(FeatureEncoder.from_state(state["encoder"]), GraphVocabulary.from_state(state["vocabulary"]))
+
+
+class Restored(NamedTuple):
+    """What a model file holds, before the method is given any graphs."""
+
+    origin: Origin
+    settings: Any
+    method: Method
+    shape: TaskShape
+    inputs: ModelInputs
+
+
+def restore(path: Path) -> Restored:
+    """Read a model file; what does not fit this version of fsgc is refused."""
+    content = read_model(path)
+    origin, settings = _described(path, content)
+    entry = method_entry(origin.model)
+    try:
+        shape = TaskShape(**content["shape"])
+        inputs = ModelInputs.from_state(content["inputs"])
+        check_size(entry, shape, settings, content["state"])
+        method = entry.make(shape, settings)
+        method.load_state(content["state"])
+    except (KeyError, RuntimeError, TypeError, ValueError, FsgcError) as error:
+        raise StoreError(f"{path} does not fit this version of {origin.model}: {error}") from error
+    return Restored(origin, settings, method, shape, inputs)
+
+
+@dataclass(frozen=True)
 class TrainedModel:
     """A trained method and where it comes from.
 
@@ -60,6 +115,7 @@ class TrainedModel:
         report: what training took.
         method: the method itself.
         shape: of the episodes it was made for.
+        inputs: what new graphs must become before it can look at them.
     """
 
     origin: Origin
@@ -67,6 +123,7 @@ class TrainedModel:
     report: FitReport
     method: Method
     shape: TaskShape
+    inputs: ModelInputs
 
     def save(self, path: Path) -> None:
         """Write state, settings and origin to `path`, and the report beside it.
@@ -78,6 +135,7 @@ class TrainedModel:
             "features": list(self.origin.features),
             "settings": asdict(self.settings),
             "shape": asdict(self.shape),
+            "inputs": self.inputs.state(),
             "state": self.method.state(),
         }
         write_model(path, content, asdict(self.report))
@@ -85,23 +143,14 @@ class TrainedModel:
     @classmethod
     def load(cls, path: Path, episodes: Episodes) -> TrainedModel:
         """Read a model and attach the graphs of `episodes`, which must have the features it was trained with."""
-        content = read_model(path)
-        origin, settings = _described(path, content)
-        entry = method_entry(origin.model)
-        try:
-            shape = TaskShape(**content["shape"])
-            check_size(entry, shape, settings, content["state"])
-            method = entry.make(shape, settings)
-            method.load_state(content["state"])
-        except (RuntimeError, TypeError, FsgcError) as error:
-            raise StoreError(f"{path} does not fit this version of {origin.model}: {error}") from error
+        origin, settings, method, shape, inputs = restore(path)
         if origin.features != episodes.feature_names or shape.num_features != episodes.num_features:
             raise StoreError(
                 f"{path} takes {shape.num_features} features ({' '.join(origin.features)}), the episodes have "
                 f"{episodes.num_features} ({' '.join(episodes.feature_names)})"
             )
         method.attach(episodes)
-        return cls(origin, settings, read_report(path, bound=True), method, shape)
+        return cls(origin, settings, read_report(path, bound=True), method, shape, inputs)
 
 
 def check_size(entry: Entry, shape: TaskShape, settings: Any, state: Mapping[str, Any]) -> None:

@@ -18,7 +18,6 @@ from typing import Annotated, Any
 import torch
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
-from fsgc.data.catalog import dataset as catalog_entry
 from fsgc.data.features import FEATURES
 from fsgc.data.pickle_inspection import inspect
 from fsgc.errors import FsgcError, StoreError
@@ -28,7 +27,7 @@ from fsgc.methods.registry import method_entry
 from fsgc.training.report import FitReport
 
 KIND = "fsgc.model"
-VERSION = 3
+VERSION = 4
 _REMEDY = "train it again"
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$")]
@@ -45,6 +44,22 @@ class _Shape(_Strict):
     base_classes: Annotated[int, Field(ge=1, le=10**6)]
 
 
+class _Encoder(_Strict):
+    names: Annotated[list[str], Field(min_length=1, max_length=100)]
+    encodings: Annotated[list[dict[str, Any]], Field(max_length=100)]
+    num_attributes: Annotated[int, Field(ge=0, le=10**6)]
+
+
+class _Vocabulary(_Strict):
+    labels: list[str] | None
+    attributes: list[str]
+
+
+class _Inputs(_Strict):
+    encoder: _Encoder
+    vocabulary: _Vocabulary
+
+
 class _Fields(_Strict):
     """What a model file holds; `shots` and `seed` are 0 where the training does not vary with them."""
 
@@ -57,6 +72,7 @@ class _Fields(_Strict):
     features: Annotated[list[str], Field(min_length=1, max_length=100)]
     settings: dict[str, Value | list[Value]]
     shape: _Shape
+    inputs: _Inputs
     state: dict[str, Any]
 
 
@@ -97,7 +113,6 @@ def read_model(path: Path) -> dict[str, Any]:
     try:
         _Fields.model_validate(content)
         method_entry(content["model"])
-        catalog_entry(content["dataset"])
         unknown = [name for name in content["features"] if name not in FEATURES]
     except ValidationError as error:
         first = error.errors()[0]

@@ -19,6 +19,7 @@ class FitReport:
         peak_memory: bytes of main memory the process took at most.
         parameters: trainable numbers.
         recipe: what the model was made by.
+        unit: what `epochs` counts, where it is something else: the choices of a search.
     """
 
     epochs: int
@@ -28,6 +29,7 @@ class FitReport:
     peak_memory: int
     parameters: int
     recipe: str = ""
+    unit: str = "epoch"
 
 
 def peak_memory() -> int:

@@ -10,7 +10,7 @@ from fsgc.files import remove
 from fsgc.methods.contract import Method, Run, TaskShape
 from fsgc.methods.registry import method_entry
 from fsgc.random import generator
-from fsgc.training.checkpoint import Origin, TrainedModel
+from fsgc.training.checkpoint import ModelInputs, Origin, TrainedModel
 from fsgc.training.settings import Training
 
 
@@ -40,7 +40,7 @@ def fit_model(training: Training, run: Run) -> TrainedModel:
         seed=run.seed if varies.seed else 0,
         features=episodes.feature_names,
     )
-    return TrainedModel(origin, training.method, report, method, shape)
+    return TrainedModel(origin, training.method, report, method, shape, ModelInputs.of(episodes))
 
 
 def clear_state(run: Run) -> None:
@@ -55,6 +55,6 @@ def training_line(model: TrainedModel, monitor: str) -> str:
     if report.best is None:
         return f"{origin.model} on {origin.dataset}{shots}: nothing to train"
     return (
-        f"{origin.model} on {origin.dataset}{shots}: {report.epochs} epochs in {report.seconds:.0f} s; "
-        f"validation {monitor} {report.best:.4f} in epoch {report.best_epoch}"
+        f"{origin.model} on {origin.dataset}{shots}: {report.epochs} {report.unit}s in {report.seconds:.0f} s; "
+        f"validation {monitor} {report.best:.4f} in {report.unit} {report.best_epoch}"
     )

@@ -11,7 +11,7 @@ from fsgc.commands.figures import figures
 from fsgc.commands.report import report
 from fsgc.commands.tables import tables
 from fsgc.errors import StoreError
-from tests.report.made_cells import accuracies, write_example
+from tests.report.made_cells import outcomes, write_example
 
 
 @pytest.fixture(scope="module")
@@ -36,8 +36,9 @@ def test_show_prints_a_table(cells: Path) -> None:
     assert result.exit_code == 0, result.output
     row = next(line for line in result.output.splitlines() if line.startswith("PN+TAE+MU"))
     assert "[87.4, +" in row
-    assert f" *{100 * accuracies(2, 0.9).mean():.2f} ± " in row
-    assert "*: the best of its column" in result.output
+    assert f" {100 * outcomes(3, 0.9).mean():.2f} ± " in row
+    assert "(best of 3 of " in row
+    assert "*: the best of a column without gaps" in result.output
 
 
 def test_show_without_cells_says_what_to_run() -> None:
@@ -62,7 +63,7 @@ def test_docs_writes_the_page_of_results(cells: Path, tmp_path: Path) -> None:
 def test_report_writes_the_page(cells: Path, tmp_path: Path) -> None:
     result = _run(report, "--cells", str(cells), "--no-embed")
     assert result.exit_code == 0, result.output
-    assert result.output == "9 results from 12 cells, 4 figures\nwritten to report.html\n"
+    assert result.output == "9 results from 14 cells, 4 figures\nwritten to report.html\n"
     assert (tmp_path / "report.html").stat().st_size > 50_000
 
 

@@ -100,8 +100,8 @@ def test_bad_splits_are_refused(tmp_path: Path) -> None:
         replace(split, held_out=split.held_out[:0]).check(y)
     with pytest.raises(StoreError, match="for 60 graphs, but there are 59"):
         split.pools(y[:-1], "train")
-    with pytest.raises(SettingsError, match=r"split\.held_out_share: 1\.5"):
-        make_split(entry, y, held_out_share=1.5)
+    with pytest.raises(SettingsError, match=r"^held_out_share must be below 1, got 1\.5$"):
+        SplitSettings(held_out_share=1.5)
     with pytest.raises(StoreError, match="does not exist"):
         Split.load(tmp_path / "no.json")
     write_sealed(tmp_path / "bad.json", {"kind": "fsgc.split", "version": 1})

@@ -119,7 +119,7 @@ def test_less_than_one_query_is_an_error_and_leaves_no_store(tmp_path: Path) -> 
 
 
 def test_bad_settings_and_epochs_are_named(tmp_path: Path) -> None:
-    with pytest.raises(SettingsError, match=r"episodes\.train_epochs: 0 is not a positive number"):
+    with pytest.raises(SettingsError, match=r"^train_epochs must be at least 1, got 0$"):
         EpisodeSettings(train_epochs=0)
     with pytest.raises(SettingsError, match="shots: 0"):
         draw_episodes(tmp_path / "x.zarr", GRAPHS, SPLIT, 2, 0, 0, SETTINGS)

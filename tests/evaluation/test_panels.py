@@ -5,10 +5,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from fsgc.errors import StoreError
 from fsgc.evaluation.outcomes import Outcomes
-from fsgc.evaluation.panels import outcome_panel
+from fsgc.evaluation.panels import named_intervals, outcome_panel
+from fsgc.statistics.jackknife import graph_covariance
 from fsgc.statistics.panel import Panel, Seeds
 from tests.methods.conftest import make_episodes
 
@@ -36,3 +38,13 @@ def test_outcomes_of_other_episodes_are_refused(runs: list[Outcomes]) -> None:
     other = replace(runs[1], test_episodes="0" * 64)
     with pytest.raises(StoreError, match="pn and wl were tested on different episodes"):
         outcome_panel({"pn": runs[:1], "wl": [other]})
+
+
+def test_the_intervals_of_one_model_by_name(runs: list[Outcomes]) -> None:
+    found = named_intervals(runs[0])
+    assert set(found) == {"episodes", "graphs"}, "two novel classes in two-way episodes"
+    half = stats.norm.ppf(0.975) * stats.sem(runs[0].accuracy)
+    assert found["episodes"] == pytest.approx([runs[0].accuracy.mean() - half, runs[0].accuracy.mean() + half])
+    variance = graph_covariance(runs[0].correct[None], runs[0].draw()).variance(np.ones((1, 1)))
+    quantile = stats.t.ppf(0.975, variance.freedom)
+    assert np.diff(found["graphs"])[0] == pytest.approx(2 * quantile * variance.value**0.5)

@@ -14,11 +14,11 @@ from fsgc.episodes.batches import EpisodeBatch, Episodes
 from fsgc.errors import FsgcError, StoreError
 from fsgc.evaluation.outcomes import Outcomes
 from fsgc.evaluation.predict import predict_scores
-from fsgc.evaluation.results import SCORES_KIND, evaluate
+from fsgc.evaluation.results import SCORES_KIND, evaluate, headline
 from fsgc.methods.contract import Method, TaskShape
 from fsgc.methods.learned import LearnedMethod
 from fsgc.methods.prototypical.method import PrototypicalSettings
-from fsgc.training.checkpoint import TrainedModel
+from fsgc.training.checkpoint import ModelInputs, Origin, TrainedModel
 from fsgc.training.report import FitReport
 from fsgc.training.run import make_method
 from fsgc.training.settings import Training, TrainSettings
@@ -35,22 +35,22 @@ def episodes(tmp_path_factory: pytest.TempPathFactory) -> Episodes:
 
 
 def _trained(episodes: Episodes, model: str) -> TrainedModel:
-    method = make_method(Training(model, SETTINGS, TrainSettings()), episodes, seed=0)
+    shape = TaskShape.of(episodes)
+    method = make_method(Training(model, SETTINGS, TrainSettings()), shape, seed=0)
     assert isinstance(method, LearnedMethod)
+    method.attach(episodes)
     method.eval()
-    return TrainedModel(
-        model, "enzymes", 3, 0, episodes.feature_names, SETTINGS, REPORT, method, TaskShape.of(episodes)
-    )
+    origin = Origin(model, "enzymes", 3, 0, episodes.feature_names)
+    return TrainedModel(origin, SETTINGS, REPORT, method, shape, ModelInputs.of(episodes))
 
 
 @pytest.mark.parametrize("model", ["pn", "pn_tae_mu"])
 def test_what_is_written_is_what_was_predicted(tmp_path: Path, episodes: Episodes, model: str) -> None:
     trained = _trained(episodes, model)
-    files = [tmp_path / name for name in ("m.json", "e.parquet", "s.zarr", "o.bin")]
-    result = evaluate(trained, episodes, *files)
+    result = evaluate(trained, episodes, tmp_path, {"preset": "paper"}, "m.json")
     assert json.loads((tmp_path / "m.json").read_text()) == result
-    arrays, attributes = read_arrays(tmp_path / "s.zarr", SCORES_KIND, ("scores",))
-    table = pl.read_parquet(tmp_path / "e.parquet")
+    arrays, attributes = read_arrays(tmp_path / "scores.zarr", SCORES_KIND, ("scores",))
+    table = pl.read_parquet(tmp_path / "episodes.parquet")
     # One episode after the other, by hand, is the oracle of the batched run.
     for episode, graphs in enumerate(episodes.store.test):
         single = EpisodeBatch(torch.from_numpy(graphs[None].astype(np.int64)), episodes.shots)
@@ -60,11 +60,13 @@ def test_what_is_written_is_what_was_predicted(tmp_path: Path, episodes: Episode
         truth = np.repeat([0, 1], 4)
         assert table["accuracy"][episode] == (arrays["scores"][episode].argmax(1) == truth).mean()
     assert result["accuracy"] == pytest.approx(table["accuracy"].mean())
-    outcomes = Outcomes.load(tmp_path / "o.bin")
+    outcomes = Outcomes.load(tmp_path / "outcomes.bin")
     np.testing.assert_array_equal(outcomes.accuracy, table["accuracy"].to_numpy())
     assert outcomes.test_episodes == result["test_episodes"]
     assert (result["episodes"], result["queries"], result["way"], result["shots"]) == (50, 4, 2, 3)
     assert attributes["model"] == model
+    assert (result["preset"], result["train"]["epochs"], result["threads"]) == ("paper", 3, torch.get_num_threads())
+    assert headline(result).items() <= {**result, "best_epoch": 2}.items()
 
 
 @pytest.mark.parametrize("model", ["pn", "pn_tae_mu"])
@@ -72,7 +74,7 @@ def test_a_saved_model_scores_the_same(tmp_path: Path, episodes: Episodes, model
     trained = _trained(episodes, model)
     trained.save(tmp_path / "model.pt")
     loaded = TrainedModel.load(tmp_path / "model.pt", episodes)
-    assert (loaded.model, loaded.settings, loaded.report) == (model, SETTINGS, REPORT)
+    assert (loaded.origin.model, loaded.settings, loaded.report) == (model, SETTINGS, REPORT)
     replace(trained, report=replace(REPORT, seconds=99.0)).save(tmp_path / "again.pt")
     assert (tmp_path / "model.pt").read_bytes() == (tmp_path / "again.pt").read_bytes(), "the same for the same weights"
     np.testing.assert_array_equal(predict_scores(loaded.method, episodes), predict_scores(trained.method, episodes))

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from torch_geometric import nn as pyg
 
 from fsgc.nn.convs import GATConv, GCNConv, GINConv, make_conv
-from fsgc.nn.settings import EmbedderSettings
+from fsgc.nn.settings import Conv, EmbedderSettings, Norm
 from tests.nn.oracle import assert_same, both, features, mixed_store
 
 # Aggregation happens before the first matrix for narrow inputs and after it for wide ones.
@@ -57,7 +57,7 @@ def _copy(pairs: list[tuple[Any, Any]]) -> None:
     ("precision", "norm"), [("single", "none"), ("double", "none"), ("double", "graph")], indirect=["precision"]
 )
 @pytest.mark.usefixtures("precision")
-def test_gin_equals_pyg(in_width: int, mlp_layers: int, learnable_eps: bool, norm: str) -> None:
+def test_gin_equals_pyg(in_width: int, mlp_layers: int, learnable_eps: bool, norm: Norm) -> None:
     store = mixed_store()
     x = features(store, in_width)
     batch, edge_index = both(store, x)
@@ -117,5 +117,5 @@ def test_gat_with_large_scores_stays_finite() -> None:
 
 
 @pytest.mark.parametrize(("kind", "expected"), [("gin", GINConv), ("gat", GATConv), ("gcn", GCNConv)])
-def test_make_conv(kind: str, expected: type[nn.Module]) -> None:
+def test_make_conv(kind: Conv, expected: type[nn.Module]) -> None:
     assert isinstance(make_conv(EmbedderSettings(conv=kind), 3), expected)

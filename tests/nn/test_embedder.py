@@ -11,14 +11,13 @@ from torch import Tensor, nn
 from torch.func import functional_call, grad, vmap
 from torch_geometric import nn as pyg
 
-from fsgc.data.features import FeatureTable
+from fsgc.data.encodings import FeatureTable
 from fsgc.data.graph_store import GraphStore
-from fsgc.errors import SettingsError
 from fsgc.nn.embedder import Embedder
 from fsgc.nn.film import Film
 from fsgc.nn.graph_tensors import GraphTensors
 from fsgc.nn.norms import Groups
-from fsgc.nn.settings import EmbedderSettings
+from fsgc.nn.settings import EmbedderSettings, Pooling
 from tests.nn.oracle import assert_close, both, features, mixed_store
 
 SETTINGS = EmbedderSettings(width=8)
@@ -48,7 +47,7 @@ def _identity_film(embedder: Embedder, graphs: int) -> Film:
 
 @pytest.mark.usefixtures("double")
 @pytest.mark.parametrize("pooling", ["mean", "sum"])
-def test_equals_the_same_network_of_pyg_layers(pooling: str) -> None:
+def test_equals_the_same_network_of_pyg_layers(pooling: Pooling) -> None:
     store = mixed_store()
     x = features(store, 3)
     batch, edge_index = both(store, x)
@@ -198,8 +197,3 @@ def test_several_sets_of_weights_side_by_side() -> None:
         model(batch).square().mean().backward()
         for name, parameter in model.named_parameters():
             torch.testing.assert_close(gradients[name][index], parameter.grad, rtol=1e-4, atol=1e-5)
-
-
-def test_no_features_are_refused() -> None:
-    with pytest.raises(SettingsError, match="num_features: 0"):
-        Embedder(0, SETTINGS)

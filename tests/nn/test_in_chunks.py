@@ -10,7 +10,7 @@ from fsgc.nn.film import Film
 from fsgc.nn.graph_tensors import GraphTensors
 from fsgc.nn.in_chunks import embed_graphs
 from fsgc.nn.norms import Groups
-from fsgc.nn.settings import EmbedderSettings
+from fsgc.nn.settings import EmbedderSettings, Norm
 from tests.nn.oracle import features, mixed_store
 
 STORE = mixed_store()
@@ -22,7 +22,7 @@ SETTINGS = EmbedderSettings(width=8)
 @pytest.mark.parametrize("norm", ["graph", "none", "batch", "episode"])
 @pytest.mark.parametrize("training", [True, False])
 @pytest.mark.parametrize("with_film", [True, False])
-def test_chunks_give_what_one_batch_gives(norm: str, training: bool, with_film: bool) -> None:
+def test_chunks_give_what_one_batch_gives(norm: Norm, training: bool, with_film: bool) -> None:
     torch.manual_seed(0)
     embedder = Embedder(3, replace(SETTINGS, norm=norm)).train(training)
     film = Film(torch.randn(3, 3, 8), torch.randn(3, 3, 8), torch.arange(12) % 3) if with_film else None

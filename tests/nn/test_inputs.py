@@ -4,7 +4,7 @@ import numpy as np
 import torch
 from torch.nn import functional
 
-from fsgc.data.features import FeatureTable
+from fsgc.data.encodings import FeatureTable
 from fsgc.nn.inputs import as_features
 
 

@@ -18,10 +18,11 @@ from fsgc.data.splits import Split, make_split
 from fsgc.episodes.store import EpisodeStore
 from fsgc.methods.gsm.clustering import find_superclasses
 from fsgc.methods.gsm.superclasses import SuperClasses
-from fsgc.methods.kernel.gram import GramStore, compute_gram
+from fsgc.methods.kernel.compute import compute_gram
+from fsgc.methods.kernel.gram import GramStore
 from fsgc.methods.kernel.settings import KernelSettings
-from fsgc.training.fit import FitReport
 from fsgc.training.model_file import read_model, read_report, write_model
+from fsgc.training.report import FitReport
 from fsgc.training.state import BEST, LAST, TrainingState
 from fsgc.zarr_io import read_arrays, write_arrays
 from tests.methods.conftest import make_episodes

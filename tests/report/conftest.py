@@ -6,18 +6,23 @@ import pytest
 
 from fsgc.report.build import build_report
 from fsgc.report.cells import find_cells
-from fsgc.report.scores import Results
-from fsgc.workspace import Workspace
+from fsgc.report.results import Results
 from tests.report.made_cells import write_example
-from tests.report.real_cells import store_enzymes, write_real_cell
+from tests.report.real_cells import write_project
 
 
 @pytest.fixture(scope="session")
 def example_root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A directory of cells."""
-    root = tmp_path_factory.mktemp("cells")
+    root = tmp_path_factory.mktemp("made") / "cells"
     write_example(root)
     return root
+
+
+@pytest.fixture
+def cells_root(tmp_path: Path) -> Path:
+    """A directory for cells, with room for their models and failures beside it."""
+    return tmp_path / "cells"
 
 
 @pytest.fixture(scope="session")
@@ -28,12 +33,8 @@ def example(example_root: Path) -> Results:
 
 @pytest.fixture(scope="session")
 def real_root(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Cells of three models on stored episodes, which are beside them as in the tables' pipeline."""
-    root = tmp_path_factory.mktemp("tables") / "cells"
-    episodes = store_enzymes(Workspace(root.parent / "data"))
-    for model in ("pn", "pn_tae", "pn_tae_mu"):
-        write_real_cell(root, episodes, model)
-    return root
+    """The cells of three models of a project, with their models and episodes."""
+    return write_project(tmp_path_factory.mktemp("project"))
 
 
 @pytest.fixture(scope="session")

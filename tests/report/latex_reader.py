@@ -5,13 +5,13 @@ from __future__ import annotations
 
 import re
 
-# What article, booktabs and graphicx define, of what a table of figures may need.
+# What article, booktabs and graphicx define, of what a table of numbers may need.
 COMMANDS = frozenset(
     re.findall(
         r"\w+",
         "documentclass usepackage begin end centering resizebox textwidth toprule midrule bottomrule cmidrule "
-        "multicolumn emph textbf scriptsize pm approx times surd cdot caption label textbackslash textasciitilde "
-        "textasciicircum textless textgreater",
+        "multicolumn emph textbf scriptsize pm approx dagger times surd cdot caption label textbackslash "
+        "textasciitilde textasciicircum textless textgreater",
     )
 )
 _TOKEN = re.compile(r"\\(?P<name>[A-Za-z]+)(?P<argument>\{[a-z*]+\})?|\\(?P<escaped>.)|(?P<plain>.)", re.DOTALL)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -7,14 +8,15 @@ import polars as pl
 import pytest
 from scipy import stats
 
-from fsgc.report.accuracy import FURTHER, accuracy_table, mark, other_table, signed
-from fsgc.report.cells import find_cells
+from fsgc.report.accuracy import FURTHER, accuracy_table, inputs_tables, mark, other_table, signed
+from fsgc.report.cells import Cell, find_cells
 from fsgc.report.comparison import Comparisons
 from fsgc.report.paper import load_paper
-from fsgc.report.scores import Results
+from fsgc.report.results import Results
 from fsgc.report.table import Table, Value
+from fsgc.statistics.panel import Panel
 from fsgc.tables.grid import CellKey
-from tests.report.made_cells import accuracies, write_cell
+from tests.report.made_cells import draw, outcomes, write_cell
 
 
 def _table(results: Results, key: str = "d_a") -> Table:
@@ -27,60 +29,83 @@ def _value(table: Table, title: str, over: str, text: str) -> Value:
     return next(row for row in table.rows if row.title == title).values[place]
 
 
-def test_a_figure_stands_beside_the_papers(example: Results) -> None:
+def test_an_accuracy_stands_beside_the_papers_with_its_intervals(example: Results) -> None:
     table = _table(example)
     value = _value(table, "PN (t)", "TRIANGLES", "5-shot")
-    both = (accuracies(0, 0.8) + accuracies(1, 0.8)) / 2
-    half = stats.norm.ppf(0.975) * stats.sem(both)
-    assert value.text == f"{100 * both.mean():.2f}"
-    assert value.interval == f"{100 * half:.2f}"
-    assert value.seeds == f"{100 * np.std([accuracies(s, 0.8).mean() for s in (0, 1)], ddof=1):.2f}"
-    assert (value.paper, value.difference) == ("86.64", f"{100 * both.mean() - 86.64:+.1f}".replace("-", "−"))
+    mean = 100 * np.mean([outcomes(seed, 0.8) for seed in range(3)])
+    intervals = Comparisons(example).column("triangles", 5).panel.intervals("pn")
+    assert value.text == f"{mean:.2f}"
+    assert value.interval == f"{50 * (intervals.default.high - intervals.default.low):.2f}"
+    assert (value.paper, value.difference) == ("86.64", f"{mean - 86.64:+.1f}".replace("-", "−"))
     row = table.frame.filter(pl.col("model") == "pn", pl.col("dataset") == "triangles", pl.col("shots") == 5)
-    assert row["difference"].item() == pytest.approx(100 * both.mean() - 86.64)
-    assert row["seeds"].item() == 2
+    assert row["difference"].item() == pytest.approx(mean - 86.64)
+    assert (row["seeds"].item(), row["seeds_from"].item()) == (3, "own")
+    per_episode = np.mean([outcomes(seed, 0.8) for seed in range(3)], axis=(0, 2))
+    assert row["interval_episodes"].item() == pytest.approx(100 * stats.norm.ppf(0.975) * stats.sem(per_episode))
+    assert row["interval"].item() > row["interval_episodes"].item(), "graphs and seeds vary too"
 
 
-def test_only_the_best_is_bold_and_only_ties_are_marked(example: Results) -> None:
+def test_the_best_of_a_column_with_gaps_says_of_how_many(example: Results) -> None:
     table = _table(example)
     best, loser, last = (_value(table, title, "TRIANGLES", "5-shot") for title in ("PN+TAE+MU", "PN (t)", "WL"))
-    assert (best.best, best.tie, loser.best, loser.tie, last.tie) == (True, False, False, False, False)
+    rows = sum(row.model != "" for row in load_paper().rows_of(load_paper().tables["d_a"])) + 1
+    assert (best.best, best.best_of) == (False, f"best of 3 of {rows}"), "with my_method"
+    assert not any(value.tie or value.best or value.best_of for value in (loser, last))
     tied = [_value(table, title, "TRIANGLES", "10-shot") for title in ("PN (t)", "PN+TAE+MU")]
-    assert sum(value.best for value in tied) == 1
-    assert sum(value.tie for value in tied) == 1, "0.85 and 0.855 over 200 episodes cannot be told apart"
+    assert sorted(value.best_of for value in tied) == ["", f"best of 2 of {rows}"]
+    assert sum(value.tie for value in tied) == 1, "0.85 and 0.855 over 600 episodes cannot be told apart"
 
 
-def test_holms_correction_is_over_the_whole_table(tmp_path: Path) -> None:
-    """A difference that is significant alone, at 1 to 5 %, is not among five others that are not."""
-    base = accuracies(0, 0.72)
-    others = (accuracies(seed, 0.68) for seed in range(1, 500))
-    shifted = next(o for o in others if o.mean() < base.mean() and 0.01 < stats.ttest_rel(base, o).pvalue < 0.04)
-    write_cell(tmp_path, CellKey("enzymes", 5, "pn", 0), base)
-    write_cell(tmp_path, CellKey("enzymes", 5, "wl", 0), shifted)
-    alone = Results(find_cells(tmp_path))
-    assert mark([alone.column("enzymes", 5)], Comparisons(alone)).tied == frozenset()
+def test_only_the_best_of_a_whole_column_is_bold(cells_root: Path) -> None:
+    for place, model in enumerate(("pn_tae_mu", "pn_tae_mu_mean_std")):
+        write_cell(cells_root, CellKey("coil_del", 5, model, 0), outcomes(place, 0.6 + 0.2 * place))
+    table = _table(Results(find_cells(cells_root)), "pooling")
+    marks = [(row.values[2].best, row.values[2].best_of) for row in table.rows]
+    assert marks == [(False, ""), (True, "")]
+
+
+def test_holms_correction_is_over_the_whole_table(cells_root: Path) -> None:
+    """A difference that is significant alone, at 1 to 4 %, is not among five others that are not."""
+    base = outcomes(0, 0.7)
+    others = (outcomes(seed, 0.68) for seed in range(1, 500))
+    panels = ((o, Panel({"pn": base[None], "wl": o[None]}, draw(5))) for o in others if o.mean() < base.mean())
+    shifted = next(o for o, panel in panels if 0.01 < panel.compare("pn", "wl").p < 0.04)
+    write_cell(cells_root, CellKey("enzymes", 5, "pn", 0), base)
+    write_cell(cells_root, CellKey("enzymes", 5, "wl", 0), shifted)
+    alone = Results(find_cells(cells_root))
+    assert mark([alone.column("enzymes", 5)], 2, Comparisons(alone)).tied == frozenset()
     for number, dataset in enumerate(("triangles", "reddit", "letter_high", "graph_r52", "coil_del")):
         for place, model in enumerate(("pn", "wl")):
-            write_cell(tmp_path, CellKey(dataset, 5, model, 0), accuracies(10 * number + place, 0.7))
-    results = Results(find_cells(tmp_path))
+            write_cell(cells_root, CellKey(dataset, 5, model, 0), outcomes(10 * number + place, 0.7))
+    results = Results(find_cells(cells_root))
     columns = [results.column(*column) for column in results.columns]
-    assert "enzymes-5shot-wl" in mark(columns, Comparisons(results)).tied
+    assert "enzymes-5shot-wl" in mark(columns, 2, Comparisons(results)).tied
 
 
-def test_a_lone_figure_is_not_the_best_of_anything(tmp_path: Path) -> None:
-    write_cell(tmp_path, CellKey("enzymes", 5, "pn", 0), accuracies(0, 0.7))
-    assert not _value(_table(Results(find_cells(tmp_path))), "PN", "ENZYMES", "5-shot").best
+def test_a_lone_accuracy_is_not_the_best_of_anything(cells_root: Path) -> None:
+    write_cell(cells_root, CellKey("enzymes", 5, "pn", 0), outcomes(0, 0.7))
+    value = _value(_table(Results(find_cells(cells_root))), "PN", "ENZYMES", "5-shot")
+    assert (value.best, value.best_of) == (False, "")
 
 
-def test_columns_of_different_episodes_are_not_marked(tmp_path: Path) -> None:
-    write_cell(tmp_path, CellKey("enzymes", 5, "pn", 0), accuracies(0, 0.7))
-    write_cell(tmp_path, CellKey("enzymes", 5, "wl", 0), accuracies(1, 0.4), queries=4)
-    table = _table(Results(find_cells(tmp_path)))
-    assert not any(value.best or value.tie for row in table.rows for value in row.values)
+def test_stale_accuracies_are_marked(cells_root: Path) -> None:
+    write_cell(cells_root, CellKey("enzymes", 5, "pn", 0), outcomes(0, 0.7))
+    (cell,) = find_cells(cells_root)
+    assert isinstance(cell, Cell)
+    table = _table(Results([replace(cell, stale="train.max_epochs was 3, is 4")]))
+    assert _value(table, "PN", "ENZYMES", "5-shot").stale
+    assert "stale" in table.frame["state"].to_list()
+    assert any(note.startswith("†: stale") for note in table.notes)
+
+
+def test_columns_of_different_episodes_are_not_marked(cells_root: Path) -> None:
+    write_cell(cells_root, CellKey("enzymes", 5, "pn", 0), outcomes(0, 0.7))
+    write_cell(cells_root, CellKey("enzymes", 5, "wl", 0), outcomes(1, 0.4), test_episodes="other")
+    table = _table(Results(find_cells(cells_root)))
+    assert not any(value.best or value.best_of or value.tie for row in table.rows for value in row.values)
     assert any(
         "enzymes-5shot-pn and enzymes-5shot-wl were tested on different episodes" in note for note in table.notes
     )
-    assert any("ENZYMES 4/5 (5-shot)" in note for note in table.notes), "the Q used is stated, whatever it is"
 
 
 def test_gaps_are_gaps_and_say_why(example: Results) -> None:
@@ -93,7 +118,9 @@ def test_gaps_are_gaps_and_say_why(example: Results) -> None:
         note.startswith("MAML on Reddit, 5-shot, failed: seed 0: the loss is not finite") for note in table.notes
     )
     assert not table.hint
-    assert "unfinished" in _table(example, "d_b").frame["state"].to_list()
+    other = _table(example, "d_b")
+    assert {"missing", "damaged"} <= set(other.frame["state"].to_list())
+    assert any("metrics.json is damaged: accuracy: input should be a valid number" in note for note in other.notes)
 
 
 def test_an_empty_table_says_what_to_run() -> None:
@@ -106,11 +133,24 @@ def test_an_empty_table_says_what_to_run() -> None:
 def test_models_and_datasets_that_the_paper_does_not_have(example: Results) -> None:
     table = _table(example)
     assert [row.title for row in table.rows if row.group == FURTHER] == ["my_method"]
-    assert _value(table, "my_method", "ENZYMES", "5-shot").best
+    assert _value(table, "my_method", "ENZYMES", "5-shot").best_of.startswith("best of 3 of ")
     other = other_table(example, load_paper(), Comparisons(example))
     assert other is not None
     assert [(row.title, row.values[0].name) for row in other.rows] == [("PN", "triangles_gen-5shot-pn")]
     assert other_table(Results([]), load_paper(), Comparisons(Results([]))) is None
+
+
+def test_other_inputs_have_tables_of_their_own(cells_root: Path) -> None:
+    for place, (model, features) in enumerate((("pn", "dataset"), ("pn", "structural"), ("wl", "structural"))):
+        write_cell(cells_root, CellKey("enzymes", 5, model, 0, features), outcomes(place, 0.6 + 0.1 * place))
+    results, paper = Results(find_cells(cells_root)), load_paper()
+    own = _table(results)
+    assert not any(value.best_of for row in own.rows for value in row.values), "a lone accuracy among its like"
+    (table,) = inputs_tables("d_a", paper.tables["d_a"], results, paper, Comparisons(results))
+    assert (table.key, [row.title for row in table.rows]) == ("d_a-structural", ["WL", "PN"])
+    best = _value(table, "WL", "ENZYMES", "5-shot")
+    assert (best.best, best.paper, best.name) == (True, "", "enzymes-5shot-wl-structural")
+    assert inputs_tables("d_b", paper.tables["d_b"], results, paper, Comparisons(results)) == []
 
 
 def test_transductive_methods_are_shown_as_such(example: Results) -> None:
@@ -122,13 +162,13 @@ def test_transductive_methods_are_shown_as_such(example: Results) -> None:
 def test_footers_name_protocol_q_seeds_versions_and_commit(example: Results) -> None:
     notes = "\n".join(_table(example).notes)
     for text in (
-        "200 stored test episodes",
+        "600 stored test episodes",
         "TRIANGLES 2-way",
         "TRIANGLES 5 (5-shot), 5 (10-shot)",
-        "Training seeds: 0, 1; 1 of 8 figures are means over several seeds",
-        "Written with Python 3.",
-        "torch 2.",
-        "; commit ",
+        "Training seeds: 0, 1, 2; 1 of 8 accuracies are means over several seeds",
+        "Computed at commit 0a1b2c3d4e5f, 1 thread.",
+        "Written by fsgc ",
+        ", commit ",
     ):
         assert text in notes
 

@@ -7,11 +7,17 @@ import re
 from html.parser import HTMLParser
 from pathlib import Path
 
+import polars as pl
 import pytest
+from matplotlib.figure import Figure
 
 from fsgc.report.build import build_report
+from fsgc.report.figures.style import FigureSet, NamedFigure
+from fsgc.report.page import write_page
+from fsgc.report.results import Results
+from fsgc.report.table import Heading, Row, Table, Value
 from fsgc.tables.grid import CellKey
-from tests.report.made_cells import accuracies, write_cell
+from tests.report.made_cells import outcomes, write_cell
 
 VOID = {"meta", "link", "img", "br", "hr", "input"}
 
@@ -59,7 +65,46 @@ def test_it_is_one_sound_document_that_loads_nothing(written: str) -> None:
     assert all(address.startswith(("data:", "#")) for address in reader.addresses)
     assert {address[1:] for address in reader.addresses if address.startswith("#")} <= set(reader.ids)
     assert "default-src 'none'" in written
-    assert not re.search(r"<!--\w+-->", written), "every place of the template is filled"
+    markup = re.sub(r"<(script|style)\b.*?</\1>", "", written, flags=re.DOTALL)
+    assert not re.search(r"\{[{%#]|[%#}]\}", markup), "nothing of a template is left"
+
+
+HOSTILE = """</script></style><img src=x onerror=alert(1)>" onclick='alert(2)' {{ 7*7 }} {% raw %} &lt; <!-- ]]>"""
+
+
+def _page_of(text: str, path: Path) -> Outline:
+    """A page that has the text wherever text can come from outside."""
+    value = Value(text, text, text, text, best=True, best_of=text, tie=True, stale=True, name=text)
+    rows = (Row(text, (value, Value(text, is_gap=True)), text),)
+    headings = (Heading(text, text), Heading(text))
+    table = Table("key", text, text, headings, rows, pl.DataFrame(), (text,), text)
+    data = {"results": {text: text}, "columns": [], "methods": {text: text}}
+    write_page(path, Results([]), [table], data, FigureSet((NamedFigure("key", text, text, Figure()),), (text,)))
+    outline = Outline()
+    outline.feed(path.read_text(encoding="utf-8"))
+    return outline
+
+
+def test_no_text_from_outside_becomes_markup(tmp_path: Path) -> None:
+    hostile, harmless = _page_of(HOSTILE, tmp_path / "1.html"), _page_of("harmless", tmp_path / "2.html")
+    assert hostile.elements == harmless.elements, "the same elements with the same attributes, whatever the text"
+    assert hostile.texts.count(HOSTILE) == harmless.texts.count("harmless") > 10, "the text is there as it is"
+
+
+class Outline(HTMLParser):
+    """Notes the elements with the names of their attributes, and every text and value of an attribute."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, ...]] = []
+        self.texts: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, *(name for name, _ in attrs)))
+        self.texts += [value for _, value in attrs if value]
+
+    def handle_data(self, data: str) -> None:
+        self.texts.append(data.strip())
 
 
 def test_its_data_cannot_end_the_script(written: str) -> None:
@@ -72,8 +117,10 @@ def test_its_data_cannot_end_the_script(written: str) -> None:
 
 def test_numbers_that_json_does_not_have_are_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FSGC_DATA", str(tmp_path / "data"))
-    path = write_cell(tmp_path / "cells", CellKey("enzymes", 5, "pn", 0), accuracies(0, 0.7), macro_f1=float("nan"))
-    (path / "curves" / "plots" / "metrics" / "loss.tsv").write_text("step\tloss\n0\tinf\n1\t0.5\n")
+    path = write_cell(tmp_path / "cells", CellKey("enzymes", 5, "pn", 0), outcomes(0, 0.7), macro_f1=float("nan"))
+    (tmp_path / "models" / path.name / "curves" / "plots" / "metrics" / "loss.tsv").write_text(
+        "step\tloss\n0\tinf\n1\t0.5\n"
+    )
     build_report(tmp_path / "cells", tmp_path / "report.html", embed=False)
     content = re.search(r'id="data">(.*?)</script>', (tmp_path / "report.html").read_text(), flags=re.DOTALL)
     assert content
@@ -95,7 +142,7 @@ def test_another_run_writes_the_same_bytes(
 ) -> None:
     monkeypatch.setenv("FSGC_DATA", str(tmp_path / "data"))
     summary = build_report(example_root, tmp_path / "again.html", embed=False)
-    assert summary == "9 results from 12 cells, 4 figures"
+    assert summary == "9 results from 14 cells, 4 figures"
     assert (tmp_path / "again.html").read_bytes() == example_report.read_bytes()
 
 

@@ -2,75 +2,102 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from playwright.sync_api import Browser, ConsoleMessage, Page, expect, sync_playwright
 
-from tests.report.chromium import ADVICE, Page, find_chromium
 from tests.report.made_cells import accuracies
 
-BROWSER = find_chromium()
-pytestmark = pytest.mark.skipif(BROWSER is None, reason=ADVICE)
+CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium")
+pytestmark = pytest.mark.skipif(
+    CHROMIUM is None, reason="no Chromium: run 'make browser' as root, install chromium, or set CHROMIUM to its path"
+)
 
-ENTER, ESCAPE, TAB = ("Enter", 13, "\r"), ("Escape", 27), ("Tab", 9)
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM)
+        yield browser
+        browser.close()
+
+
+class Watch:
+    """Notes what a page complains about and what it asks for."""
+
+    def __init__(self, page: Page) -> None:
+        self.complaints: list[str] = []
+        self.requests: list[str] = []
+        page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        page.on("console", self._note)
+        page.on("request", lambda request: self.requests.append(request.url))
+
+    def _note(self, message: ConsoleMessage) -> None:
+        if message.type in ("error", "warning", "assert"):
+            self.complaints.append(message.text)
 
 
 @pytest.fixture
-def page(example_report: Path, tmp_path: Path) -> Iterator[Page]:
+def page(browser: Browser, example_report: Path) -> Iterator[Page]:
     """The page, which must not complain about anything and load nothing whatever a test does with it."""
-    assert BROWSER
-    with Page(BROWSER, tmp_path / "profile") as page:
-        page.open(example_report)
-        yield page
-        assert page.complaints() == []
-        assert page.requests() == [example_report.resolve().as_uri()]
+    page = browser.new_page(viewport={"width": 1200, "height": 900})
+    page.set_default_timeout(60_000)
+    watch = Watch(page)
+    address = example_report.resolve().as_uri()
+    page.goto(address)
+    yield page
+    assert watch.complaints == []
+    assert [url for url in watch.requests if not url.startswith("data:")] == [address]
+    page.close()
 
 
 def _column(page: Page, place: int) -> list[str]:
-    cells = f"[...document.querySelectorAll('#d_a tbody tr:not(.group)')].map(r => r.cells[{place}].innerText)"
-    found: list[str] = page.run(cells)
-    return found
+    cells = page.locator(f"#d_a tbody tr:not(.group) > :nth-child({place + 1})")
+    return cells.all_inner_texts()
 
 
 def test_it_opens_with_tables_figures_and_what_went_wrong(page: Page) -> None:
-    assert page.run("document.title").startswith("fsgc")
-    sections = page.run("[...document.querySelectorAll('main > section')].map(s => s.id)")
+    assert page.title().startswith("fsgc")
+    sections = page.locator("main > section").evaluate_all("found => found.map(section => section.id)")
     assert sections == ["d_a", "d_b", "ablation", "pooling", "other", "efficiency", "datasets", "compare", "figures"]
-    assert page.run("[...document.querySelectorAll('img')].every(i => i.complete && i.naturalWidth > 100)")
-    assert page.run("document.querySelectorAll('img').length") >= 4
-    assert "fsgc tables run" in page.run("document.querySelector('#pooling .hint').innerText")
-    assert "<in epoch 3> & so on" in page.run("document.querySelector('#d_a .notes').innerText")
+    assert page.locator("img").count() >= 4
+    assert page.locator("img").evaluate_all("found => found.every(i => i.complete && i.naturalWidth > 100)")
+    expect(page.locator("#pooling .hint")).to_contain_text("fsgc tables run")
+    expect(page.locator("#d_a .notes")).to_contain_text("<in epoch 3> & so on")
 
 
 def test_sorting_by_a_column_goes_down_up_and_back(page: Page) -> None:
     before = _column(page, 0)
-    head = "document.querySelector('#d_a th[data-column=\"1\"]')"
+    head = page.locator('#d_a th[data-column="1"]')
 
-    def figures() -> list[float]:
+    def numbers() -> list[float]:
         return [float(text.split()[0]) for text in _column(page, 1) if text[0].isdigit()]
 
-    page.run(f"{head}.querySelector('button').click()")
-    assert page.run(f"{head}.ariaSort") == "descending"
-    falling = figures()
+    head.get_by_role("button").click()
+    expect(head).to_have_attribute("aria-sort", "descending")
+    falling = numbers()
     assert falling == sorted(falling, reverse=True)
     assert len(falling) == 3
     assert all(not text[0].isdigit() for text in _column(page, 1)[3:]), "gaps are last"
-    page.run(f"{head}.querySelector('button').click()")
-    assert figures() == sorted(falling)
+    head.get_by_role("button").click()
+    assert numbers() == sorted(falling)
     assert not _column(page, 1)[-1][0].isdigit(), "gaps are last either way"
-    page.run(f"{head}.querySelector('button').click()")
-    assert page.run(f"{head}.ariaSort") == "none"
+    head.get_by_role("button").click()
+    expect(head).to_have_attribute("aria-sort", "none")
     assert _column(page, 0) == before
 
 
-def test_a_figure_opens_its_details_with_the_keyboard_alone(page: Page) -> None:
-    button = "document.querySelector('button[data-name=\"triangles-5shot-pn\"]')"
-    page.run(f"{button}.focus()")
-    page.press(*ENTER)
-    assert page.run("document.getElementById('details').open")
-    assert page.run("document.getElementById('details-title').innerText") == "PN on TRIANGLES, 5-shot"
-    text = page.run("document.getElementById('details-body').innerText")
+def test_a_result_opens_its_details_with_the_keyboard_alone(page: Page) -> None:
+    button, dialog = page.locator('button[data-name="triangles-5shot-pn"]').first, page.get_by_role("dialog")
+    button.focus()
+    page.keyboard.press("Enter")
+    expect(dialog).to_be_visible()
+    expect(page.locator("#details-title")).to_have_text("PN on TRIANGLES, 5-shot")
+    text = page.locator("#details-body").inner_text()
     for expected in (
         "95 % interval, bootstrap",
         "95 % interval over seeds",
@@ -82,29 +109,26 @@ def test_a_figure_opens_its_details_with_the_keyboard_alone(page: Page) -> None:
         "Not at hand: it needs the stored scores and test episodes.",
     ):
         assert expected in text
-    assert page.run("document.querySelectorAll('#details-body svg path').length") == 5
-    page.press(*ESCAPE)
-    assert not page.run("document.getElementById('details').open")
-    assert page.run(f"document.activeElement === {button}"), "the focus is back where it was"
-    page.press(*TAB)
-    assert page.run("document.activeElement.dataset.name"), "and goes on to the next figure"
+    assert page.locator("#details-body svg path").count() == 5
+    page.keyboard.press("Escape")
+    expect(dialog).to_be_hidden()
+    expect(button).to_be_focused()  # the focus is back where it was
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.dataset.name"), "and moves on to the next result"
 
 
 def test_a_failed_cell_tells_its_reason(page: Page) -> None:
-    page.run("document.querySelector('button[data-name=\"reddit-5shot-maml\"]').click()")
-    text = page.run("document.getElementById('details-body').innerText")
-    assert "failed: seed 0: the loss is not finite <in epoch 3> & so on" in text
-    assert "python -m pipeline.train" in text
+    page.locator('button[data-name="reddit-5shot-maml"]').first.click()
+    body = page.locator("#details-body")
+    expect(body).to_contain_text("failed: seed 0: the loss is not finite <in epoch 3> & so on")
+    expect(body).to_contain_text("python -m pipeline.train")
 
 
 def test_two_methods_compare(page: Page) -> None:
     def choose(first: str, second: str) -> list[list[str]]:
-        for name, value in (("first", first), ("second", second)):
-            page.run(f"document.getElementById('{name}').value = '{value}'")
-            page.run(f"document.getElementById('{name}').dispatchEvent(new Event('change'))")
-        cells = "[...document.querySelectorAll('#comparison tbody tr')].map(r => [...r.cells].map(c => c.innerText))"
-        found: list[list[str]] = page.run(cells)
-        return found
+        page.locator("#first").select_option(first)
+        page.locator("#second").select_option(second)
+        return [row.locator("th, td").all_inner_texts() for row in page.locator("#comparison tbody tr").all()]
 
     there, back = choose("pn_tae_mu", "pn"), choose("pn", "pn_tae_mu")
     assert [row[0] for row in there] == ["ENZYMES, 5-shot", "TRIANGLES, 5-shot", "TRIANGLES, 10-shot"]
@@ -114,23 +138,29 @@ def test_two_methods_compare(page: Page) -> None:
     assert float(triangles[1]) == -float(turned[1].replace("−", "-")) > 5
     assert there[2][-1] == "not separated"
     assert choose("pn", "pn") == []
-    assert "share no dataset" in page.run("document.getElementById('comparison').innerText")
+    expect(page.locator("#comparison")).to_contain_text("share no dataset")
 
 
-@pytest.mark.parametrize("dark", [False, True])
-def test_a_phone_shows_it_without_scrolling_sideways(example_report: Path, tmp_path: Path, dark: bool) -> None:
-    assert BROWSER
-    with Page(BROWSER, tmp_path / "profile", width=360, height=700, dark=dark) as page:
-        page.open(example_report)
-        assert page.run("document.documentElement.scrollWidth") <= 360
-        page.run("document.querySelector('button[data-name]').click()")
-        width = page.run("document.getElementById('details').getBoundingClientRect().width")
-        assert 300 < width <= 360
-        ground, ink = (page.run(f"getComputedStyle(document.body).{name}") for name in ("backgroundColor", "color"))
-        assert _contrast(ground, ink) > 7
-        assert (_luminance(ground) < 0.1) is dark
-        assert page.screenshot().startswith(b"\x89PNG")
-        assert page.complaints() == []
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_phone_shows_it_without_scrolling_sideways(browser: Browser, example_report: Path, scheme: str) -> None:
+    page = browser.new_page(
+        viewport={"width": 360, "height": 700},
+        is_mobile=True,
+        has_touch=True,
+        color_scheme="dark" if scheme == "dark" else "light",
+    )
+    watch = Watch(page)
+    page.goto(example_report.resolve().as_uri())
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360
+    page.locator("button[data-name]").first.click()
+    box = page.get_by_role("dialog").bounding_box()
+    assert box is not None
+    assert 300 < box["width"] <= 360
+    ground, ink = (page.evaluate(f"getComputedStyle(document.body).{name}") for name in ("backgroundColor", "color"))
+    assert _contrast(ground, ink) > 7
+    assert (_luminance(ground) < 0.1) is (scheme == "dark")
+    assert watch.complaints == []
+    page.close()
 
 
 def _luminance(colour: str) -> float:

@@ -9,7 +9,7 @@ from fsgc.data.catalog import load_catalog
 from fsgc.report.paper import SHOTS, load_paper
 
 # The column "mean" of the paper's own tables: a check sum over each row, 5-shot and 10-shot. GIN's 10-shot mean of D_B
-# is left out: the paper prints 74.4 where its own figures give 70.2.
+# is left out: the paper prints 74.4 where its own columns give 70.2.
 MEANS = {
     "d_a": {
         "WL": (53.3, 57.5),
@@ -51,16 +51,16 @@ def test_rows_add_up_to_the_papers_means(key: str) -> None:
     rows = {row.title: row for row in paper.rows_of(spec)}
     for title, means in MEANS[key].items():
         for shots, mean in zip(SHOTS, means, strict=True):
-            figures = [rows[title].accuracy(dataset, shots) or math.nan for dataset in spec.datasets]
+            values = [rows[title].accuracy(dataset, shots) or math.nan for dataset in spec.datasets]
             if not math.isnan(mean):
                 # The paper rounds its means down or up; the furthest is 68.625, printed as 68.7.
-                assert np.mean(figures) == pytest.approx(mean, abs=0.0751), (title, shots)
+                assert np.mean(values) == pytest.approx(mean, abs=0.0751), (title, shots)
 
 
 def test_everything_refers_to_datasets_that_exist() -> None:
     paper = load_paper()
     named = {d for spec in paper.tables.values() for d in spec.datasets} | {
-        d for row in paper.rows for d in row.figures
+        d for row in paper.rows for d in row.accuracies
     }
     timed = {d for table in (paper.training, paper.inference) for pairs in table.values() for d in pairs}
     assert named | timed | set(paper.datasets) <= set(load_catalog())

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from fsgc.report.render import csv, escape_latex, latex, latex_document, markdown
-from fsgc.report.scores import Results
+from fsgc.report.results import Results
 from fsgc.report.table import Heading, Row, Table, Value
 from fsgc.report.tables import all_tables
 from fsgc.workspace import Workspace
@@ -29,12 +29,16 @@ SMALL = Table(
         ),
         Row(
             "two",
-            (Value("80.00", "0.30", seeds="0.50", tie=True), Value("failed", paper="50.0", is_gap=True), Value("4")),
+            (
+                Value("80.00", "0.30", best_of="best of 1 of 2", tie=True, stale=True),
+                Value("failed", paper="50.0", is_gap=True),
+                Value("4"),
+            ),
             "G2",
         ),
     ),
     frame=pl.DataFrame({"row": ["one", "two"], "accuracy": [80.1, None]}),
-    notes=("A note_with < & % $ # { } ~ ^ \\ ± ≈ − × — signs.",),
+    notes=("A note_with < & % $ # { } ~ ^ \\ ± ≈ † − × — signs.",),
 )
 
 
@@ -58,8 +62,8 @@ def test_markdown_by_hand() -> None:
         "| *G\\|1* |  |  |  |\n"
         "| one | **80.10** ± 0.20 [79.0, +1.1] | — | 3 |\n"
         "| *G2* |  |  |  |\n"
-        "| two | 80.00 ± 0.30 (seeds 0.50) ≈ | failed [50.0] | 4 |\n\n"
-        "- A note\\_with \\< & % $ # { } ~ ^ \\\\ ± ≈ − × — signs.\n"
+        "| two | 80.00 ± 0.30 ≈ † (best of 1 of 2) | failed [50.0] | 4 |\n\n"
+        "- A note\\_with \\< & % $ # { } ~ ^ \\\\ ± ≈ † − × — signs.\n"
     )
 
 
@@ -81,7 +85,7 @@ def test_latex_by_hand() -> None:
     letters, rows = grid(latex(SMALL))
     assert letters == "lrlrlr"
     assert rows[3] == ["one", r"\textbf{80.10} {\scriptsize $\pm$ 0.20}", r"{\scriptsize [79.0, +1.1]}", "---", "", "3"]
-    assert rows[5][1] == r"80.00 {\scriptsize $\pm$ 0.30 (seeds 0.50)} $\approx$"
+    assert rows[5][1] == r"80.00 {\scriptsize $\pm$ 0.30} $\approx$ $\dagger$ {\scriptsize (best of 1 of 2)}"
     assert rows[5][4] == r"{\scriptsize [50.0]}"
 
 

@@ -149,6 +149,15 @@ def test_classes_of_one_graph_more_than_supports_have_a_finite_variance() -> Non
     assert np.isfinite(graph_covariance(np.array([[[1.0, 0.0], [0.0, 0.0]]]), draw).matrix).all()
 
 
+def test_one_episode_has_finite_variances() -> None:
+    (one, _), draw = _random()
+    alone = Draw(draw.graphs[:1], draw.shots, draw.sizes)
+    for covariance in (graph_covariance(one[None, :1], alone), class_covariance(one[None, :1], alone)):
+        assert covariance is not None
+        assert np.isfinite(covariance.matrix).all()
+    assert episode_covariance(one[None, :1]).matrix.tolist() == [[0.0]]
+
+
 @pytest.mark.parametrize(("classes", "way", "distance"), [(2, 2, 1.0), (5, 3, 3.0)])
 def test_intervals_over_graphs_cover_the_accuracy_of_the_population(classes: int, way: int, distance: float) -> None:
     """Repeated samples of graphs from one population; `python -m benchmarks.coverage` is a longer run."""

@@ -5,7 +5,6 @@ import json
 import os
 import re
 import subprocess
-import sys
 import tempfile
 from collections.abc import Callable
 from dataclasses import replace
@@ -18,10 +17,13 @@ import torch
 
 from fsgc.episodes.batches import Episodes
 from fsgc.errors import SettingsError, StoreError
+from fsgc.methods.contract import Run
 from fsgc.methods.learned import LearnedMethod, Loss
 from fsgc.methods.prototypical.method import PrototypicalNetwork, PrototypicalSettings
-from fsgc.training.callbacks import Curves, TrainingError
+from fsgc.training.callbacks import Curves
+from fsgc.training.live import TrainingError
 from fsgc.training.report import FitReport
+from fsgc.training.run import fit_model
 from fsgc.training.settings import Training, TrainSettings
 from fsgc.training.state import SealedCheckpoints
 from tests.fitting import fit
@@ -137,16 +139,19 @@ def test_the_state_of_another_run_is_not_taken_up(tmp_path: Path, episodes: Epis
     assert torch.equal(_weights(fresh), _weights(after))
 
 
-def test_a_run_is_not_continued_by_other_code(
-    tmp_path: Path, episodes: Episodes, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    _fit(tmp_path, episodes, max_epochs=1)
-    stamp = (tmp_path / "state" / "last.ckpt").stat().st_mtime_ns
-    _fit(tmp_path, episodes, max_epochs=1)
-    assert (tmp_path / "state" / "last.ckpt").stat().st_mtime_ns == stamp
-    monkeypatch.setattr(sys.modules["fsgc.nn.film"], "__file__", __file__)  # as if it had been edited
-    _fit(tmp_path, episodes, max_epochs=1)
-    assert (tmp_path / "state" / "last.ckpt").stat().st_mtime_ns != stamp
+def test_a_run_is_resumed_by_the_same_recipe_and_data_only(tmp_path: Path, episodes: Episodes) -> None:
+    training = Training("pn", SMALL, replace(LOOP, max_epochs=1))
+    others = make_episodes(tmp_path / "others.zarr", seed=2)
+
+    def written(identity: str, data: Episodes) -> int:
+        fit_model(training, Run(data, training.train, 0, tmp_path / "state", tmp_path / "curves", identity))
+        return (tmp_path / "state" / "last.ckpt").stat().st_mtime_ns
+
+    first = written("recipe", episodes)
+    assert written("recipe", episodes) == first
+    second = written("another recipe", episodes)
+    assert second != first
+    assert written("another recipe", others) != second
 
 
 def test_early_stopping_and_selection_follow_the_monitor(tmp_path: Path, episodes: Episodes) -> None:

@@ -5,7 +5,6 @@ Ma et al.: Adaptive-Step Graph Meta-Learner for Few-Shot Graph Classification, C
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Annotated, Any, Literal, NamedTuple
 
 import torch
@@ -13,11 +12,14 @@ import torch.nn.functional as F
 from pydantic import Field
 from torch import Tensor
 
+from fsgc.data.encodings import FeatureTable
+from fsgc.data.features import node_features
+from fsgc.data.graph_store import GraphStore
 from fsgc.episodes.batches import EpisodeBatch, Episodes, StoredBatches
 from fsgc.errors import SettingsError
+from fsgc.methods.as_maml.pooled_graphs import PooledGraphs
 from fsgc.methods.as_maml.sag_network import SagNetwork, Weights
 from fsgc.methods.as_maml.step_controller import State, StepController, policy_loss, steps_of
-from fsgc.methods.as_maml.task_graphs import TaskGraphs
 from fsgc.methods.contract import TaskShape
 from fsgc.methods.learned import LearnedMethod, Loss, accuracy
 from fsgc.settings import Count, Layers, NonNegative, Positive, Width, settings
@@ -77,12 +79,12 @@ class AsMamlSettings:
 
 
 class Adapted(NamedTuple):
-    """The tasks of a batch after as many steps as the controller gave each.
+    """The episodes of a batch after as many steps as the controller gave each.
 
     Attributes:
-        weights: stacked, of each task after its last step.
+        weights: stacked, of each episode after its last step.
         steps: int64 `[B]`.
-        logits: `[T, B]`, of stopping, at each step of the longest task.
+        logits: `[T, B]`, of stopping, at each step of the longest episode.
         accuracies: `[T, B]`, on the queries after each step.
     """
 
@@ -95,13 +97,14 @@ class Adapted(NamedTuple):
 class AdaptiveStepMaml(LearnedMethod):
     """Meta-learn weights that a few gradient steps fit to an episode, and how many steps that should be.
 
-    The tasks of a batch take their steps side by side. How many steps a task takes depends on the controller's verdict
-    at the end of the task before it, which is read off as soon as that one has ended.
+    The episodes of a batch take their steps side by side. How many steps an episode takes depends on the controller's
+    verdict at the end of the episode before it, which is read off as soon as that one has ended.
     """
 
     settings_type = AsMamlSettings
     section = "as_maml"
     episodes_at_once = 32
+    any_way = False
 
     def __init__(self, shape: TaskShape, settings: AsMamlSettings) -> None:
         super().__init__()
@@ -112,9 +115,12 @@ class AdaptiveStepMaml(LearnedMethod):
         self.stop_probability: Tensor
         self.register_buffer("stop_probability", torch.tensor(0.5))
 
-    def attach(self, episodes: Episodes) -> None:
+    def attach_graphs(self, graphs: GraphStore, features: FeatureTable) -> None:
         """Take the node features of the dataset, or degrees instead of them."""
-        super().attach(replace(episodes, feature_names=("degree",)) if self.settings.inputs == "degree" else episodes)
+        by_degree = self.settings.inputs == "degree"
+        super().attach_graphs(
+            graphs, node_features(graphs, ["degree"], graphs.classes.tolist()) if by_degree else features
+        )
 
     def val_batches(self, episodes: Episodes, plan: BatchPlan) -> Batches:
         """The first of the stored validation episodes."""
@@ -130,11 +136,11 @@ class AdaptiveStepMaml(LearnedMethod):
                 moved = self._step(weights, graphs, labels, create_graph=False)[0]
                 weights = {name: weight.detach().requires_grad_() for name, weight in moved.items()}
         with torch.no_grad():
-            return self.network.run(weights, self._tasks(episodes.query)).logits
+            return self.network.run(weights, self._pooled(episodes.query)).logits
 
     def loss(self, episodes: EpisodeBatch) -> Loss:
-        """Cross-entropy of the queries after adaptation, and the controller's policy loss; means over tasks."""
-        queries = self._tasks(episodes.query)
+        """Cross-entropy of the queries after adaptation, and the controller's policy loss; means over episodes."""
+        queries = self._pooled(episodes.query)
         done = self._adapt(episodes, queries)
         scores = self.network.run(done.weights, queries).logits
         settings = self.settings
@@ -160,27 +166,27 @@ class AdaptiveStepMaml(LearnedMethod):
         )
         return {"optimizer": optimiser, "lr_scheduler": {"scheduler": plateau, "monitor": "val_loss"}}
 
-    def _tasks(self, graphs: Tensor) -> TaskGraphs:
-        return TaskGraphs.of(self.graphs, graphs.flatten(1), self.settings.levels, self.settings.ratio)
+    def _pooled(self, graphs: Tensor) -> PooledGraphs:
+        return PooledGraphs.make(self.graphs, graphs.flatten(1), self.settings.levels, self.settings.ratio)
 
-    def _supports(self, episodes: EpisodeBatch) -> tuple[TaskGraphs, Tensor]:
+    def _supports(self, episodes: EpisodeBatch) -> tuple[PooledGraphs, Tensor]:
         labels = episodes.support_labels.to(self.graphs.device).expand(len(episodes.graphs), -1)
-        return self._tasks(episodes.support), labels
+        return self._pooled(episodes.support), labels
 
     def _step(
-        self, weights: Weights, graphs: TaskGraphs, labels: Tensor, create_graph: bool
+        self, weights: Weights, graphs: PooledGraphs, labels: Tensor, create_graph: bool
     ) -> tuple[Weights, Tensor, Tensor]:
-        """One gradient step of every task; the weights after it, loss and node information before it, `[B]` each."""
+        """One gradient step of every episode; the weights after it, loss and node information before it, `[B]` each."""
         output = self.network.run(weights, graphs)
         losses = F.cross_entropy(output.logits.flatten(0, 1), labels.flatten(), reduction="none").view(labels.shape)
         losses = losses.mean(1)
-        # A task's loss depends on its own weights only, so the gradient of the sum is each task's own.
+        # An episode's loss depends on its own weights only, so the gradient of the sum is each episode's own.
         grads = torch.autograd.grad(losses.sum(), list(weights.values()), create_graph=create_graph)
         lr = self.settings.inner_lr
         moved = {name: weight - lr * grad for (name, weight), grad in zip(weights.items(), grads, strict=True)}
         return moved, losses.detach(), output.information
 
-    def _adapt(self, episodes: EpisodeBatch, queries: TaskGraphs) -> Adapted:
+    def _adapt(self, episodes: EpisodeBatch, queries: PooledGraphs) -> Adapted:
         settings = self.settings
         graphs, labels = self._supports(episodes)
         states = [self.network.stacked(len(labels))]
@@ -199,14 +205,15 @@ class AdaptiveStepMaml(LearnedMethod):
                 steps.append(steps_of(verdict, settings.min_steps, settings.max_steps))
         self.stop_probability.copy_(logits[steps[-1] - 1][-1].detach().sigmoid())
         last = {
-            name: torch.stack([states[count][name][task] for task, count in enumerate(steps)]) for name in states[0]
+            name: torch.stack([states[count][name][episode] for episode, count in enumerate(steps)])
+            for name in states[0]
         }
         taken = torch.tensor(steps, device=labels.device)
         return Adapted(last, taken, torch.stack(logits), torch.stack(accuracies))
 
     @torch.no_grad()
-    def _right(self, weights: Weights, queries: TaskGraphs, labels: Tensor, steps: int) -> Tensor:
-        """The accuracy of each task on its queries, `[B]`; before a task may stop it does not matter, and is zero."""
+    def _right(self, weights: Weights, queries: PooledGraphs, labels: Tensor, steps: int) -> Tensor:
+        """The accuracy of each episode on its queries, `[B]`; zero before it may stop, where it does not matter."""
         if steps < self.settings.min_steps:
             return torch.zeros(len(labels), device=labels.device)
         scores = self.network.run(weights, queries).logits

@@ -1,4 +1,4 @@
-"""AS-MAML's step controller: how many steps a task needs, learned by policy gradient (Ma et al. 2020)."""
+"""AS-MAML's step controller: how many steps an episode needs, learned by policy gradient (Ma et al. 2020)."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ def log_scaled(value: Tensor, decades: float = 10.0) -> Tensor:
 
 
 def steps_of(stop: float, least: int, most: int) -> int:
-    """The steps of the next task, given the probability to stop at the end of the last one."""
+    """The steps of the next episode, given the probability to stop at the end of the last one."""
     if math.isnan(stop):
-        return least  # the task has diverged; its loss is no number either, and training stops with a message
+        return least  # the episode has diverged; its loss is NaN as well, and training stops with a message
     return min(most, least + math.floor(1 / max(stop, LEAST_STOP)))
 
 
 class StepController(nn.Module):
-    """An LSTM cell over a task's steps and a linear layer to the logit of stopping.
+    """An LSTM cell over an episode's steps and a linear layer to the logit of stopping.
 
     Args:
         width: of the LSTM's state.
@@ -45,7 +45,7 @@ class StepController(nn.Module):
         self.carry_state = carry_state
 
     def forward(self, loss: Tensor, information: Tensor, state: State | None = None) -> tuple[Tensor, State]:
-        """The logits of stopping of `B` tasks, `[B]`, and the state for the next step.
+        """The logits of stopping of `B` episodes, `[B]`, and the state for the next step.
 
         Args:
             loss: `[B]`, of the supports before the step.
@@ -60,16 +60,16 @@ class StepController(nn.Module):
 
 
 def policy_loss(logits: Tensor, accuracies: Tensor, steps: Tensor, least: int, penalty: float) -> Tensor:
-    """REINFORCE: `Σ -log(1 - p_t) · (a_T - a_t - (e^t - 1) · penalty)` over the last steps of each task, `[B]`.
+    """REINFORCE: `Σ -log(1 - p_t) · (a_T - a_t - (e^t - 1) · penalty)` over the last steps of each episode, `[B]`.
 
-    `t` counts from 0 at step `least` - 1, the first after which a task may stop, to the last of the task. Where later
-    steps made the task better, the loss falls with the probability to stop.
+    `t` counts from 0 at step `least` - 1, the first after which an episode may stop, to its last. Where later
+    steps made it better, the loss falls with the probability to stop.
 
     Args:
         logits: `[T, B]`, logits of stopping at each step.
         accuracies: `[T, B]`, on the queries after each step.
-        steps: int64 `[B]`, how many steps each task takes; at most `T`.
-        least: fewest steps of a task.
+        steps: int64 `[B]`, how many steps each episode takes; at most `T`.
+        least: fewest steps of an episode.
         penalty: cost of steps.
     """
     step = torch.arange(len(logits), device=logits.device).unsqueeze(1)

@@ -101,6 +101,7 @@ class GraphSpectralMeasures(LearnedMethod):
     trains_on = "graphs"
     transductive = True
     episodes_at_once = 500
+    any_way = False
 
     def __init__(self, shape: TaskShape, settings: GsmSettings) -> None:
         super().__init__()

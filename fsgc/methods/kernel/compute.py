@@ -8,6 +8,7 @@ from dataclasses import asdict
 import numpy as np
 from scipy.sparse import csr_array
 
+from fsgc.arrays import Floats, Ints
 from fsgc.data.graph_store import GraphStore
 from fsgc.errors import DataFormatError, SettingsError
 from fsgc.methods.kernel.grakel_graphlets import grakel_graphlet_histograms
@@ -34,6 +35,20 @@ def compute_gram(graphs: GraphStore, novel: Sequence[int], kernel: str, settings
     index = np.flatnonzero(np.isin(graphs.y, list(novel)))
     if len(index) == 0:
         raise SettingsError(f"no graph is of the classes {', '.join(map(str, novel))}: there is nothing to compare")
+    gram = gram_of(graphs, index, kernel, settings)
+    attributes = {
+        "kind": KIND,
+        "version": VERSION,
+        "kernel": kernel,
+        "model": kernel,
+        "settings": asdict(settings),
+        "graphs": graphs.fingerprint(),
+    }
+    return GramStore(gram, index, attributes)
+
+
+def gram_of(graphs: GraphStore, index: Ints, kernel: str, settings: KernelSettings) -> Floats:
+    """The values of a kernel for all pairs of some graphs, int64 `[M]` to float64 `[M, M]`."""
     selected = graphs.select(index)
     if kernel == "graphlet":
         check_countable(selected, settings.graphlet_size, index)
@@ -47,15 +62,7 @@ def compute_gram(graphs: GraphStore, novel: Sequence[int], kernel: str, settings
             reason = what.get(kernel, "it has no nodes")
             raise DataFormatError(f"the kernel {kernel!r} cannot be normalised: {reason}", graph=int(index[empty[0]]))
         gram = gram / np.sqrt(np.outer(norm, norm))
-    attributes = {
-        "kind": KIND,
-        "version": VERSION,
-        "kernel": kernel,
-        "model": kernel,
-        "settings": asdict(settings),
-        "graphs": graphs.fingerprint(),
-    }
-    return GramStore(gram, index, attributes)
+    return np.asarray(gram)
 
 
 def _histograms(graphs: GraphStore, kernel: str, settings: KernelSettings) -> csr_array:

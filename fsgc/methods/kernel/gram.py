@@ -12,6 +12,7 @@ import numpy as np
 from fsgc.arrays import Floats, Ints
 from fsgc.data.graph_store import GraphStore
 from fsgc.errors import StoreError
+from fsgc.methods.kernel.settings import KernelSettings
 from fsgc.zarr_io import read_arrays, write_arrays
 
 KIND = "fsgc.gram"
@@ -37,6 +38,11 @@ class GramStore:
         """Read a store; `StoreError` if it is missing or damaged."""
         arrays, attributes = read_arrays(Path(path), KIND, ("gram", "graphs"))
         return cls(arrays["gram"], arrays["graphs"], attributes)
+
+    @property
+    def settings(self) -> KernelSettings:
+        """What decided its values."""
+        return KernelSettings(**self.attributes["settings"])
 
     def save(self, path: Path | str) -> None:
         """Write the store as a Zarr group, whole or not at all."""

@@ -56,6 +56,24 @@ def decision_values(kernels: EpisodeKernels, c: float, max_iter: int) -> tuple[F
     return np.concatenate([values for values, _ in found]), sum(stopped for _, stopped in found)
 
 
+def one_machine(gram: Floats, y: Ints, c: float, max_iter: int) -> Floats:
+    """The values of one machine whose classes may have any number of supports: `[M, C(C−1)/2]`, as `decision_values`.
+
+    Args:
+        gram: float64 `[S+M, S+M]`, supports first.
+        y: int64 `[S]`, 0 to C−1.
+        c: what a violated margin costs.
+        max_iter: LIBSVM's steps for a pair of classes; one that has not arrived by then stays where it is.
+    """
+    count = len(y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        machine = SVC(C=c, kernel="precomputed", decision_function_shape="ovo", max_iter=max_iter)
+        machine.fit(gram[:count, :count], y)
+    values = machine.decision_function(gram[count:, :count]).reshape(len(gram) - count, -1)
+    return np.asarray(-values if len(machine.classes_) == 2 else values)  # as below: of two the sign is turned
+
+
 def _block_values(kernels: EpisodeKernels, c: float, max_iter: int) -> tuple[Floats, int]:
     """`decision_values` of a block of episodes."""
     shots = kernels.support.shape[1] // kernels.way

@@ -10,6 +10,8 @@ entries do not depend on the other graphs, so slices of it are what a refit comp
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -18,16 +20,19 @@ import torch
 from torch import Tensor
 
 from fsgc.arrays import Floats
+from fsgc.data.encodings import FeatureTable
 from fsgc.data.graph_store import GraphStore
 from fsgc.episodes.batches import EpisodeBatch, Episodes
 from fsgc.errors import StoreError
 from fsgc.methods.contract import Method, Preparation, Scope, TaskShape
 from fsgc.methods.kernel.gram import GramStore
-from fsgc.methods.kernel.machines import EpisodeKernels, decision_values
+from fsgc.methods.kernel.machines import EpisodeKernels, decision_values, one_machine
 from fsgc.methods.kernel.settings import KernelSettings
 from fsgc.settings import Count, Positive, settings
 
 log = logging.getLogger(__name__)
+QUERIES_AT_ONCE = 2000
+"""Graphs whose kernel values with all supports are computed at a time."""
 
 
 @settings
@@ -70,12 +75,44 @@ class KernelMethod(Method):
         self.settings, self.kernel = settings, kernel
         self._gram: GramStore | None = None
         self._source: tuple[Path, GraphStore] | None = None
+        self._graphs: GraphStore | None = None
+        self.kernel_settings = KernelSettings()
+
+    def state(self) -> dict[str, Any]:
+        """The settings of the kernel, with which values of other graphs can be computed."""
+        settings = self.kernel_settings if self._source is None and self._gram is None else self.gram.settings
+        return asdict(settings)
+
+    def load_state(self, state: Mapping[str, Any]) -> None:
+        """Take the settings of the kernel over."""
+        self.kernel_settings = KernelSettings(**state)
 
     def attach(self, episodes: Episodes) -> None:
         """Remember where the Gram matrix is; it is read when it is needed, for there is nothing to train."""
         if episodes.prepared is None:
             raise StoreError("these episodes come without a Gram matrix; use attach_gram")
         self._source = episodes.prepared, episodes.graphs
+
+    def attach_graphs(self, graphs: GraphStore, features: FeatureTable) -> None:  # noqa: ARG002
+        """Take graphs whose kernel values are computed when they are to be classified."""
+        self._graphs = graphs
+
+    def classify(self, support: Tensor, labels: Tensor, query: Tensor) -> Tensor:
+        """Scores of one support vector machine on all supports, as `predict` has them: `[M, C]`.
+
+        A value of a kernel depends on its two graphs alone, so queries are taken some at a time.
+        """
+        from fsgc.methods.kernel.compute import gram_of
+
+        if self._graphs is None:
+            raise RuntimeError("attach the graphs first")
+        known, classes = support.cpu().numpy(), int(labels.max()) + 1
+        results = []
+        for part in torch.split(query.cpu(), QUERIES_AT_ONCE):
+            values = gram_of(self._graphs, np.concatenate([known, part.numpy()]), self.kernel, self.kernel_settings)
+            decisions = one_machine(values, labels.cpu().numpy(), self.settings.c, self.settings.max_iter)
+            results.append(torch.from_numpy(scores_of(decisions, classes)))
+        return torch.cat(results)
 
     def attach_gram(self, gram: GramStore) -> None:
         """Take the Gram matrix itself."""

@@ -12,7 +12,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from fsgc.episodes.batches import EpisodeBatch, Episodes
+from fsgc.data.encodings import FeatureTable
+from fsgc.data.graph_store import GraphStore
+from fsgc.episodes.batches import EpisodeBatch
 from fsgc.errors import SettingsError
 from fsgc.methods.contract import TaskShape
 from fsgc.methods.learned import LearnedMethod, Loss, accuracy
@@ -105,6 +107,7 @@ class Maml(LearnedMethod):
 
     settings_type = MamlSettings
     section = "maml"
+    any_way = False
 
     def __init__(self, shape: TaskShape, settings: MamlSettings) -> None:
         super().__init__()
@@ -113,10 +116,10 @@ class Maml(LearnedMethod):
         self.transductive = settings.norm == "episode"
         self._nodes = torch.zeros(0, dtype=torch.int64)
 
-    def attach(self, episodes: Episodes) -> None:
+    def attach_graphs(self, graphs: GraphStore, features: FeatureTable) -> None:
         """Also keep how many nodes a graph has, by which episodes are put into chunks."""
-        super().attach(episodes)
-        self._nodes = torch.from_numpy(episodes.graphs.num_nodes).long()
+        super().attach_graphs(graphs, features)
+        self._nodes = torch.from_numpy(graphs.num_nodes).long()
 
     def predict(self, episodes: EpisodeBatch) -> Tensor:
         """Logits of every query after adaptation, `[B, N·Q, N]`; nothing in it is random."""

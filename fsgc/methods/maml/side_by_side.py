@@ -1,9 +1,8 @@
 """One network with weights of its own for every episode, run on the graphs of all episodes at once.
 
 `torch.func.vmap` turns a module for one batch of graphs into one for `B` of them, each with weights of its own: linear
-layers become batched matrix products over `[B, n, d]`. That needs the same number of rows in every episode, so each is
-filled up with nodes without neighbours, which form a graph of their own at its end. Sums over neighbours and over the
-nodes of graphs involve no weights; they leave `vmap` and run once over the rows of all episodes.
+layers become batched matrix products over padded rows `[B, n, d]`. Sums over neighbours and over the nodes of graphs
+involve no weights; they leave `vmap` and run once over the rows of all episodes.
 """
 
 from __future__ import annotations
@@ -13,13 +12,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from fsgc.nn.adjacency import Adjacency
 from fsgc.nn.graph_tensors import GraphBatch, GraphTensors
 from fsgc.nn.inputs import NodeFeatures
 from fsgc.nn.norms import Groups
+from fsgc.nn.padded import PaddedNodes
 from fsgc.nn.segments import Segments
 
 RowMap = Callable[[Tensor], Tensor]
@@ -30,44 +29,24 @@ class EpisodeGraphs:
     """`M` graphs of each of `B` episodes, every episode filled up to `n` nodes.
 
     Attributes:
-        features: of the `B·n` nodes, each tensor with the leading dimensions `[B, n]` but for a table of distinct rows.
-        segments: the `B·(M+1)` graphs among those nodes; the last of each episode is its filling.
-        adjacency: the edges among those nodes.
-        episodes: `B`.
+        features: of the `B·n` rows, each tensor with the leading dimensions `[B, n]` but for a table of distinct rows.
+        nodes: where the nodes are among those rows.
+        adjacency: the edges among those rows.
     """
 
     features: NodeFeatures
-    segments: Segments
+    nodes: PaddedNodes
     adjacency: Adjacency
-    episodes: int
 
     @classmethod
     def make(cls, tensors: GraphTensors, graphs: Tensor) -> EpisodeGraphs:
         """Lay out the graphs of episodes, int64 `[B, …]`."""
-        count = len(graphs)
         batch = tensors.batch(graphs)
-        sizes = batch.num_nodes.view(count, -1)
-        nodes = sizes.sum(1)
-        width = int(nodes.max())
-        filled = torch.cat([sizes, (width - nodes).unsqueeze(1)], 1)
-        segments = Segments.from_sizes(filled.flatten(), count * width)
-        episode = batch.graph_id // sizes.shape[1]
-        # Where each node of the compact batch comes to be: behind the filling of the episodes before its own.
-        slot = torch.arange(len(episode), device=episode.device) + F.pad((width - nodes).cumsum(0), (1, 0))[episode]
-
-        def spread(rows: Tensor | None) -> Tensor | None:
-            if rows is None:
-                return None
-            empty = rows.new_zeros(count * width, *rows.shape[1:])
-            return empty.index_copy(0, slot, rows).view(count, width, *rows.shape[1:])
-
-        source = slot.index_select(0, batch.adjacency.source)
-        degree = batch.adjacency.degree.new_zeros(count * width).index_copy(0, slot, batch.adjacency.degree)
+        nodes = PaddedNodes.make(batch.num_nodes.view(len(graphs), -1))
         known = batch.features
-        table = spread(known.table) if known.code is None else known.table
-        assert table is not None
-        features = NodeFeatures(table, spread(known.code), spread(known.neighbour_sum))
-        return cls(features, segments, Adjacency.from_degree(source, degree), count)
+        code, sums = (None if part is None else nodes.place(part) for part in (known.code, known.neighbour_sum))
+        table = nodes.place(known.table) if code is None else known.table
+        return cls(NodeFeatures(table, code, sums), nodes, nodes.place_edges(batch.adjacency))
 
     def run(self, module: nn.Module, weights: Mapping[str, Tensor]) -> Tensor:
         """Apply a module that maps a `GraphBatch` and `Groups` to a row per graph, with weights `[B, …]`: `[B, M, …]`.
@@ -75,10 +54,10 @@ class EpisodeGraphs:
         Dropout draws one mask for all episodes. Of the convolutions GIN and GCN can be run, not GAT, whose edges have
         weights.
         """
-        count, all_segments = self.episodes, self.segments
+        count, graphs = self.nodes.counts.shape
+        all_segments = self.nodes.segments
         source, pointer = self.adjacency.source, self.adjacency.pointer
-        sizes = self.segments.sizes.view(count, -1)
-        graphs = sizes.shape[1] - 1
+        sizes = all_segments.sizes.view(count, -1)
         # For norms across graphs: the graphs of an episode are one group, its filling is another.
         group = Groups((torch.arange(graphs + 1, device=sizes.device) == graphs).long(), 2)
         features = {"table": self.features.table, "code": self.features.code, "sums": self.features.neighbour_sum}
@@ -132,8 +111,8 @@ class _OverAll(torch.autograd.Function):
     """A map over the rows of all episodes, called from inside `vmap` with those of one."""
 
     @staticmethod
-    def forward(rows: Tensor, of_all: RowMap) -> Tensor:
-        raise NotImplementedError("only inside vmap, which calls the rule below instead")
+    def forward(rows: Tensor, of_all: RowMap) -> Tensor:  # noqa: ARG004
+        raise RuntimeError("only inside vmap, which calls the rule below instead")
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Tensor, RowMap], output: Tensor) -> None:

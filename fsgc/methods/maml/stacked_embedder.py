@@ -17,12 +17,11 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from fsgc.methods.maml.side_by_side import EpisodeGraphs
+from fsgc.nn.fused_norm import EPS, graph_norm
 from fsgc.nn.graph_tensors import GraphTensors
-from fsgc.nn.segments import Segments
 from fsgc.nn.settings import EmbedderSettings
 
 Weights = Mapping[str, Tensor]
-_NORM_EPS = 1e-5
 
 
 def can_be_stacked(settings: EmbedderSettings, tensors: GraphTensors, training: bool) -> bool:
@@ -95,21 +94,20 @@ class StackedEmbedder:
         scale, bias = weights["jump.norm.weight"].unsqueeze(1), weights["jump.norm.bias"].unsqueeze(1)
         if centred.hidden:
             rows = self._carry_out(centred)
-            root = ((rows * rows).mean(-1, keepdim=True) + _NORM_EPS).rsqrt()
+            root = ((rows * rows).mean(-1, keepdim=True) + EPS).rsqrt()
             rows = rows * root * scale + bias
         else:
             # The variance of `u · C` over features is u C Cᵀ uᵀ / d: nothing of width d has to be written for it.
             matrix = centred.basis
             square = torch.bmm(matrix, matrix.mT) / matrix.shape[2]
             variance = (torch.bmm(self.basis, square) * self.basis).sum(-1, keepdim=True)
-            root = (variance.clamp(min=0) + _NORM_EPS).rsqrt()  # rounding may leave a zero just below zero
+            root = (variance.clamp(min=0) + EPS).rsqrt()  # rounding may leave a zero just below zero
             rows = torch.baddbmm(bias, self.basis * root, matrix * scale)
-        pooled = self._per_graph(rows.relu())[:, :-1]
-        sizes = self.graphs.segments.sizes.view(episodes, -1)[:, :-1, None].to(rows.dtype)
+        nodes, rows = self.graphs.nodes, rows.relu()
         out, shift = weights["out.weight"].mT, weights["out.bias"].unsqueeze(1)
         if self.settings.pooling == "mean":
-            return torch.baddbmm(shift, pooled / sizes.clamp(min=1), out)
-        return torch.bmm(pooled, out) + sizes * shift
+            return torch.baddbmm(shift, nodes.mean(rows)[:, :-1], out)
+        return torch.bmm(nodes.sum(rows)[:, :-1], out) + nodes.counts.unsqueeze(2).to(rows.dtype) * shift
 
     def _convolve(self, h: _Rows, weights: Weights, prefix: str) -> _Rows:
         """`MLP((A + (1 + ε) I) h)`."""
@@ -156,18 +154,5 @@ class StackedEmbedder:
         weight, bias, mean_scale = (
             weights[f"{prefix}{name}"].unsqueeze(1) for name in ("weight", "bias", "mean_scale")
         )
-        sizes = self.graphs.segments.sizes.view(len(rows), -1, 1).clamp(min=1).to(rows.dtype)
-        centred = rows + self._per_node(self._per_graph(rows) * (-mean_scale / sizes))
-        variance = self._per_graph(centred * centred) / sizes
-        return centred * self._per_node(weight * (variance + _NORM_EPS).rsqrt()) + bias
-
-    def _per_graph(self, rows: Tensor) -> Tensor:
-        """Sums over the nodes of each graph, `[B, n, d]` to `[B, M+1, d]`; the last are those of the filling."""
-        return self._segments.sum(rows.flatten(0, 1)).view(len(rows), -1, rows.shape[2])
-
-    def _per_node(self, values: Tensor) -> Tensor:
-        return self._segments.spread(values.flatten(0, 1)).view(len(values), -1, values.shape[2])
-
-    @property
-    def _segments(self) -> Segments:
-        return self.graphs.segments
+        nodes = self.graphs.nodes
+        return graph_norm(rows, weight, bias, mean_scale, nodes.mean, nodes.spread, EPS)

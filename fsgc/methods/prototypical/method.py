@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from fsgc.episodes.batches import EpisodeBatch
@@ -53,6 +54,12 @@ class PrototypicalSettings(EmbedderSettings):
     mixup_mask: Mask = "bernoulli"
     mixup_ratio: Ratio = "mask"
     mixup_loss: MixupLoss = "squared"
+
+
+def class_means(z: Tensor, labels: Tensor) -> Tensor:
+    """The mean of the rows of each class, `[S, d]` and `[S]` to `[C, d]`."""
+    member = F.one_hot(labels).to(z.dtype).T
+    return member @ z / member.sum(1, keepdim=True)
 
 
 class PrototypicalNetwork(LearnedMethod):
@@ -130,6 +137,23 @@ class PrototypicalNetwork(LearnedMethod):
         groups = self._groups(episodes.graphs, episodes.shots)
         z = embed_conditioned(self.embedder, self.graphs, episodes.graphs.flatten(1), gamma, beta, groups)
         return z.view(*episodes.graphs.shape, -1)
+
+    def classify(self, support: Tensor, labels: Tensor, query: Tensor) -> Tensor:
+        """Scores by the distance to the mean of each class's supports, however many they are: `[M, C]`."""
+        z = self.vectors(support, labels, torch.cat([support, query])).unsqueeze(0)
+        prototypes = class_means(z[0, : len(support)], labels)
+        return self.similarity(z[:, len(support) :], prototypes.unsqueeze(0))[0]
+
+    def vectors(self, support: Tensor, labels: Tensor, graphs: Tensor) -> Tensor:
+        """The embeddings of `graphs` in an episode of all labelled graphs, `[g, d]`."""
+        known = torch.isin(graphs, support).logical_not().long() if self.transductive else None
+        groups = None if known is None else Groups(known, 2)
+        if self.conditioner is None:
+            return embed_graphs(self.embedder, self.graphs, graphs, groups=groups)
+        alone = Groups(torch.zeros_like(support), 1) if self.transductive else None
+        plain = embed_graphs(self.embedder, self.graphs, support, groups=alone)
+        gamma, beta = self.conditioner(class_means(plain, labels).mean(0, keepdim=True))
+        return embed_conditioned(self.embedder, self.graphs, graphs.unsqueeze(0), gamma, beta, groups)
 
     def similarity(self, x: Tensor, prototypes: Tensor) -> Tensor:
         """−α‖x − p‖² of embeddings `[B, M, d]` and prototypes `[B, N, d]`: `[B, M, N]`."""

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from fsgc.data.features import FeatureTable
+from fsgc.data.encodings import FeatureTable
 from fsgc.data.graph_store import GraphStore
 
 

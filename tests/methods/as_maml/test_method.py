@@ -45,7 +45,7 @@ def make(episodes: Episodes, **changes: Any) -> AdaptiveStepMaml:
     return method
 
 
-class PlainTask:
+class PlainEpisode:
     """One episode adapted by a plain loop over PyG's layers."""
 
     def __init__(self, method: AdaptiveStepMaml, episodes: Episodes, graphs: Tensor, shots: int) -> None:
@@ -84,19 +84,19 @@ def test_scores_are_those_of_a_plain_loop_over_episodes(episodes: Episodes) -> N
         ours = method.predict(batch)
     assert ours.shape == (6, episodes.way * 4, episodes.way)
     for graphs, scores in zip(batch.graphs, ours, strict=True):
-        task = PlainTask(method, episodes, graphs, batch.shots)
-        expected = task.scores(task.adapt(SMALL.test_steps)[0])
+        episode = PlainEpisode(method, episodes, graphs, batch.shots)
+        expected = episode.scores(episode.adapt(SMALL.test_steps)[0])
         torch.testing.assert_close(scores, expected.detach())
-        assert not torch.allclose(scores, task.scores(task.start), atol=1e-3), "the steps must show"
+        assert not torch.allclose(scores, episode.scores(episode.start), atol=1e-3), "the steps must show"
 
 
 @pytest.mark.usefixtures("double")
 @pytest.mark.parametrize("first_order", [False, True])
 def test_meta_gradient_and_steps_are_those_of_a_plain_loop(episodes: Episodes, first_order: bool) -> None:
-    """Task after task, the controller's verdict on one deciding the steps of the next."""
+    """Episode after episode, the controller's verdict on one deciding the steps of the next."""
     method = make(episodes, first_order=first_order, max_steps=9)
     with torch.no_grad():
-        method.controller.cell.weight_ih.mul_(100)  # verdicts that differ from task to task
+        method.controller.cell.weight_ih.mul_(100)  # verdicts that differ from episode to episode
         method.controller.out.weight.mul_(10)
     batch = next(episodes.batches("train", 5))
     loss = method.loss(batch)
@@ -104,27 +104,27 @@ def test_meta_gradient_and_steps_are_those_of_a_plain_loop(episodes: Episodes, f
     losses, steps, policies, stop = [], [], [], 0.5
     names: dict[str, Tensor] = {}
     for graphs in batch.graphs:
-        task = PlainTask(method, episodes, graphs, batch.shots)
+        episode = PlainEpisode(method, episodes, graphs, batch.shots)
         count = steps_of(stop, SMALL.min_steps, 9)
-        _, support_losses, information = task.adapt(count)
+        _, support_losses, information = episode.adapt(count)
         state, logits, accuracies = None, [], []
         for step in range(count):
             inputs = support_losses[step].view(1), information[step].view(1)
             logit, state = method.controller(*inputs, state)
             logits.append(logit)
-            weights, _, _ = task.adapt(step + 1, create_graph=not first_order)
-            accuracies.append(float((task.scores(weights).argmax(1) == task.query_labels).double().mean()))
+            weights, _, _ = episode.adapt(step + 1, create_graph=not first_order)
+            accuracies.append(float((episode.scores(weights).argmax(1) == episode.query_labels).double().mean()))
         stop = float(logits[-1].detach().sigmoid())
         for t, step in enumerate(range(SMALL.min_steps - 1, count)):
             gain = accuracies[-1] - accuracies[step] - (np.exp(t) - 1) * SMALL.step_penalty
             policies.append(-torch.log(1 - logits[step].sigmoid()) * gain)
-        losses.append(F.cross_entropy(task.scores(weights), task.query_labels))
+        losses.append(F.cross_entropy(episode.scores(weights), episode.query_labels))
         (losses[-1] / 5).backward()  # type: ignore[no-untyped-call]
-        for name, parameter in task.start.items():
+        for name, parameter in episode.start.items():
             assert parameter.grad is not None
             names[name] = names.get(name, torch.zeros(())) + parameter.grad
         steps.append(count)
-    assert len(set(steps)) > 1, "the tasks should differ"
+    assert len(set(steps)) > 1, "the episodes should differ"
     assert loss.parts["steps"].item() == pytest.approx(np.mean(steps))
     assert method.stop_probability.item() == pytest.approx(stop, rel=1e-6)
     torch.testing.assert_close(loss.parts["query_loss"], torch.stack(losses).mean())
@@ -251,7 +251,7 @@ def test_degrees_can_stand_in_for_the_datasets_features(episodes: Episodes) -> N
     ],
 )  # fmt: skip
 def test_bad_settings_are_refused_by_name(key: str, value: Any) -> None:
-    with pytest.raises(SettingsError, match=rf"as_maml\.{key}: "):
+    with pytest.raises(SettingsError, match=rf"^as_maml\.{key} must be "):
         from_mapping("as_maml", AsMamlSettings, {key: value})
 
 

@@ -1,4 +1,4 @@
-"""The stacked network against PyG's layers, one task at a time."""
+"""The stacked network against PyG's layers, one episode at a time."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from torch import Tensor, nn
 from torch_geometric.nn import SAGEConv, SAGPooling, global_max_pool, global_mean_pool
 
 from fsgc.data.graph_store import GraphStore
+from fsgc.methods.as_maml.pooled_graphs import PooledGraphs, pooled_counts
 from fsgc.methods.as_maml.sag_network import SagNetwork, node_information
-from fsgc.methods.as_maml.task_graphs import TaskGraphs, pooled_counts
 from fsgc.nn.graph_tensors import GraphTensors
 from tests.nn.oracle import features, mixed_store
 
 pytestmark = pytest.mark.usefixtures("double")
 RATIO = 0.5
-TASKS = torch.tensor([[3, 9, 8, 2], [1, 0, 10, 5], [11, 7, 6, 9]])
-"""Tasks of very different sizes, with a graph of one node, one without edges, and one that is in two tasks."""
+EPISODES = torch.tensor([[3, 9, 8, 2], [1, 0, 10, 5], [11, 7, 6, 9]])
+"""Episodes of very different sizes, with a graph of one node, one without edges, and one that is in two episodes."""
 
 
 class PlainNetwork(nn.Module):
-    """The network of one task on PyG."""
+    """The network of one episode on PyG."""
 
     def __init__(self, num_features: int, width: int, levels: int, classes: int) -> None:
         super().__init__()
@@ -70,7 +70,7 @@ class PlainNetwork(nn.Module):
 
 
 def plain_input(store: GraphStore, x: Tensor, graphs: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """The graphs of one task, put together in the plainest way."""
+    """The graphs of one episode, put together in the plainest way."""
     rows, edges, batch, offset = [], [], [], 0
     for place, graph in enumerate(graphs.tolist()):
         nodes = slice(int(store.node_ptr[graph]), int(store.node_ptr[graph + 1]))
@@ -82,16 +82,16 @@ def plain_input(store: GraphStore, x: Tensor, graphs: Tensor) -> tuple[Tensor, T
     return torch.cat(rows), torch.cat(edges, 1), torch.tensor(batch)
 
 
-def setup(levels: int) -> tuple[list[SagNetwork], dict[str, Tensor], TaskGraphs, GraphStore, Tensor]:
+def setup(levels: int) -> tuple[list[SagNetwork], dict[str, Tensor], PooledGraphs, GraphStore, Tensor]:
     torch.manual_seed(0)
     store = mixed_store()
     x = features(store, 4)
-    networks = [SagNetwork(4, 6, levels, 3) for _ in TASKS]
+    networks = [SagNetwork(4, 6, levels, 3) for _ in EPISODES]
     stacked = {
         name: torch.stack([dict(network.named_parameters())[name] for network in networks]).detach().requires_grad_()
         for name, _ in networks[0].named_parameters()
     }
-    graphs = TaskGraphs.of(GraphTensors(store, x), TASKS, levels, RATIO)
+    graphs = PooledGraphs.make(GraphTensors(store, x), EPISODES, levels, RATIO)
     return networks, stacked, graphs, store, x
 
 
@@ -101,15 +101,15 @@ def test_the_network_is_that_of_pyg(levels: int) -> None:
     output = networks[0].run(stacked, graphs)
     weight = torch.randn(output.logits.shape)
     grads = torch.autograd.grad((output.logits * weight).sum(), list(stacked.values()))
-    for task, network in enumerate(networks):
+    for episode, network in enumerate(networks):
         plain = PlainNetwork(4, 6, levels, 3)
         plain.load(network)
-        logits, information, sizes = plain(*plain_input(store, x, TASKS[task]))
-        torch.testing.assert_close(output.logits[task], logits)
-        torch.testing.assert_close(output.information[task], information.detach())
-        for shape, size in zip(graphs.shapes[1:], sizes, strict=True):
-            assert shape.counts[task].tolist() == size.tolist()
-        (logits * weight[task]).sum().backward()
+        logits, information, sizes = plain(*plain_input(store, x, EPISODES[episode]))
+        torch.testing.assert_close(output.logits[episode], logits)
+        torch.testing.assert_close(output.information[episode], information.detach())
+        for level_nodes, size in zip(graphs.levels[1:], sizes, strict=True):
+            assert level_nodes.counts[episode].tolist() == size.tolist()
+        (logits * weight[episode]).sum().backward()
         mine = dict(zip(stacked, grads, strict=True))
         for level, (conv, pool) in enumerate(plain.levels()):
             for name, parameter in (
@@ -118,7 +118,7 @@ def test_the_network_is_that_of_pyg(levels: int) -> None:
                 (f"score_neighbour.{level}.bias", pool.gnn.lin_rel.bias),
                 (f"score_root.{level}.weight", pool.gnn.lin_root.weight),
             ):
-                torch.testing.assert_close(mine[name][task], parameter.grad)
+                torch.testing.assert_close(mine[name][episode], parameter.grad)
 
 
 def test_pooling_keeps_the_ceiling_of_its_share() -> None:
@@ -126,12 +126,9 @@ def test_pooling_keeps_the_ceiling_of_its_share() -> None:
     counts = torch.arange(1, 200)
     assert pooled_counts(counts, 0.5).tolist() == [math.ceil(n / 2) for n in range(1, 200)]
     _, _, graphs, store, _ = setup(3)
-    expected = store.num_nodes[TASKS.numpy()]
-    for shape in graphs.shapes:
-        assert shape.counts.tolist() == expected.tolist()
-        assert torch.equal(
-            torch.bincount(shape.segments.index[shape.rows], minlength=15).view(3, 5)[:, :4], shape.counts
-        )
+    expected = store.num_nodes[EPISODES.numpy()]
+    for nodes in graphs.levels:
+        assert nodes.counts.tolist() == expected.tolist()
         expected = -(-expected // 2)
 
 
@@ -154,8 +151,8 @@ def test_node_information_on_a_path() -> None:
     sizes, source, target, y = (np.array(values) for values in ([3, 1], [0, 1], [1, 2], [0, 0]))
     store = GraphStore.from_edges(sizes, source, target, y)
     x = torch.tensor([[1.0], [2.0], [4.0], [100.0]])
-    graphs = TaskGraphs.of(GraphTensors(store, x), torch.tensor([[0], [1]]), 1, 1.0)
+    graphs = PooledGraphs.make(GraphTensors(store, x), torch.tensor([[0], [1]]), 1, 1.0)
     root = math.sqrt(2)
     expected = (abs(1 - 2 / root) + abs(2 - 5 / root) + abs(4 - 2 / root)) / 3
-    information = node_information(graphs.x, graphs.adjacency, graphs.shapes[0])
+    information = node_information(graphs.x, graphs.adjacency, graphs.levels[0])
     torch.testing.assert_close(information, torch.tensor([expected, 100.0]))

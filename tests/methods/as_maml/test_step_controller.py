@@ -55,13 +55,13 @@ def test_the_policy_loss_by_loops() -> None:
     logits, accuracies, least, penalty = torch.randn(12, 3), torch.rand(12, 3), 5, 0.001
     steps = torch.tensor([6, 12, 9])
     ours = policy_loss(logits, accuracies, steps, least, penalty)
-    for task, count in enumerate(steps.tolist()):
+    for episode, count in enumerate(steps.tolist()):
         expected = 0.0
         for t, step in enumerate(range(least - 1, count)):
-            stop = float(logits[step, task].sigmoid())
-            gain = float(accuracies[count - 1, task] - accuracies[step, task]) - (math.exp(t) - 1) * penalty
+            stop = float(logits[step, episode].sigmoid())
+            gain = float(accuracies[count - 1, episode] - accuracies[step, episode]) - (math.exp(t) - 1) * penalty
             expected -= math.log(1 - stop) * gain
-        assert ours[task].item() == pytest.approx(expected, rel=1e-5)
+        assert ours[episode].item() == pytest.approx(expected, rel=1e-5)
 
 
 @pytest.mark.parametrize(("early", "final", "sign"), [(0.4, 0.9, 1), (0.9, 0.4, -1)])

@@ -6,10 +6,10 @@ import pytest
 import torch
 from torch import Tensor
 
-from benchmarks.plain_faith import PlainFaith
 from fsgc.methods.contract import TaskShape
 from fsgc.methods.faith.hierarchy import Layout, Samples, attention, cosines, task_scores, weighted_mean
 from fsgc.methods.faith.method import Faith, FaithSettings
+from tests.oracles.faith import PlainFaith
 
 LAYOUT = Layout(tasks=3, way=2, shots=3, queries=4, other_queries=5)
 SMALL = FaithSettings(support_tasks=2, gin_width=4, convs=2, width=6, threshold=0.3)

@@ -9,7 +9,10 @@ from fsgc.data.catalog import dataset
 from fsgc.data.splits import make_split
 from fsgc.errors import SettingsError, StoreError
 from fsgc.methods.gsm.clustering import find_superclasses
-from fsgc.methods.gsm.superclasses import SuperClasses, save_empty
+from fsgc.methods.gsm.prepare import make_superclasses
+from fsgc.methods.gsm.superclass_settings import SuperClassSettings
+from fsgc.methods.gsm.superclasses import SuperClasses
+from fsgc.settings import from_mapping
 from tests.graphs import random_store
 
 
@@ -37,9 +40,21 @@ def test_the_number_of_super_classes_is_checked() -> None:
             found.of_classes(count)
 
 
-def test_an_empty_store_says_what_to_do(tmp_path: Path) -> None:
-    save_empty(tmp_path / "x.zarr")
-    with pytest.raises(StoreError, match="without super-classes; run 'dvc repro' with model=gsm"):
-        SuperClasses.open(tmp_path / "x.zarr")
+def test_the_maker_stores_the_clusters_of_the_base_classes(tmp_path: Path) -> None:
+    graphs = random_store(3, graphs=120, classes=15)
+    split = make_split(dataset("letter_high"), graphs.y)
+    made = {}
+    for order in (SuperClassSettings(order=1), SuperClassSettings(order=2)):
+        said = make_superclasses(tmp_path / "x.zarr", graphs, split, order)
+        made[order.order] = SuperClasses.open(tmp_path / "x.zarr")
+        np.testing.assert_array_equal(made[order.order].costs, find_superclasses(graphs, split, order.order).costs)
+    assert said == f"{len(split.base)} base classes clustered"
+    assert made[2].classes.tolist() == sorted(split.base)
+    assert (made[1].costs != made[2].costs).any()
+
+
+def test_what_is_not_there_or_not_allowed_is_explained(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="does not exist"):
         SuperClasses.open(tmp_path / "y.zarr")
+    with pytest.raises(SettingsError, match=r"^superclasses\.order must be 1 or 2, got 3$"):
+        from_mapping("superclasses", SuperClassSettings, {"order": 3})

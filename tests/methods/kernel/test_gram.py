@@ -6,10 +6,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from fsgc.data.catalog import dataset
 from fsgc.data.graph_store import GraphStore
+from fsgc.data.splits import make_split
 from fsgc.errors import DataFormatError, SettingsError, StoreError
 from fsgc.methods.kernel.compute import compute_gram
-from fsgc.methods.kernel.gram import GramStore, save_empty
+from fsgc.methods.kernel.gram import GramStore
+from fsgc.methods.kernel.prepare import make_gram
 from fsgc.methods.kernel.settings import KERNELS, KernelSettings
 from tests.methods.kernel.oracle import dense_store, grakel_graphs, kernel_of
 
@@ -26,11 +29,16 @@ def test_the_matrix_is_grakels_to_the_last_bit(kernel: str) -> None:
     np.testing.assert_array_equal(gram.gram, expected)
 
 
-@pytest.mark.parametrize(("counts", "size"), [("grakel", 5), ("exact", 3)])
+@pytest.mark.parametrize(
+    "settings",
+    [
+        replace(BY_LABEL, graphlet_counts="grakel", graphlet_size=5),
+        replace(BY_LABEL, graphlet_counts="exact", graphlet_size=3),
+    ],
+)
 @pytest.mark.parametrize("kernel", KERNELS)
-def test_an_entry_does_not_depend_on_the_other_graphs(kernel: str, counts: str, size: int) -> None:
+def test_an_entry_does_not_depend_on_the_other_graphs(kernel: str, settings: KernelSettings) -> None:
     """Other neighbours in the store, another order, other classes beside them: the same values for the same pairs."""
-    settings = replace(BY_LABEL, graphlet_counts=counts, graphlet_size=size)
     store = dense_store(1, 40)
     whole = compute_gram(store, [0, 1, 2], kernel, settings)
     rng = np.random.default_rng(0)
@@ -98,9 +106,20 @@ def test_rows_of_graphs() -> None:
             gram.rows_of(np.array([1, outside]))
 
 
-def test_a_missing_or_empty_store_is_explained(tmp_path: Path) -> None:
+def test_a_missing_store_or_one_of_another_kind_is_explained(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match=r"no\.zarr does not exist; run 'dvc repro'"):
         GramStore.load(tmp_path / "no.zarr")
-    save_empty(tmp_path / "pn.zarr", "pn")
-    with pytest.raises(StoreError, match="is empty: it was made for 'pn', which is no kernel"):
-        GramStore.load(tmp_path / "pn.zarr")
+    dense_store(0, 9).save(tmp_path / "graphs.zarr")
+    with pytest.raises(StoreError, match=r"graphs\.zarr"):
+        GramStore.load(tmp_path / "graphs.zarr")
+
+
+def test_the_maker_stores_the_matrix_of_the_novel_classes(tmp_path: Path) -> None:
+    graphs = dense_store(0, 18)
+    graphs.y[:] = np.arange(18) % 6 + 1
+    split = make_split(dataset("enzymes"), graphs.y)
+    said = make_gram(tmp_path / "x.zarr", graphs, split, BY_LABEL, kernel="sp")
+    stored, expected = GramStore.load(tmp_path / "x.zarr"), compute_gram(graphs, split.novel, "sp", BY_LABEL)
+    np.testing.assert_array_equal(stored.gram, expected.gram)
+    assert stored.graphs.tolist() == [g for g in range(18) if graphs.y[g] in split.novel]
+    assert said == f"the sp kernel between {len(stored.graphs)} graphs"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,6 @@ from fsgc.methods.kernel.compute import compute_gram
 from fsgc.methods.kernel.gram import GramStore
 from fsgc.methods.kernel.method import KernelMethod, SvcSettings
 from fsgc.methods.kernel.settings import KERNELS, KernelSettings
-from fsgc.workspace import Workspace
 from tests.methods.kernel.oracle import dense_store, grakel_graphs, kernel_of, refit, svc_predictions, without_first
 
 SHAPE = TaskShape(num_features=1, way=3, base_classes=7)
@@ -108,23 +108,26 @@ def test_a_query_does_not_depend_on_the_others_nor_an_episode_on_its_neighbours(
 
 @pytest.mark.usefixtures("outside_any_repository")
 def test_the_stored_matrix_is_read_when_it_is_needed(tmp_path: Path, episodes: Episodes) -> None:
-    workspace = Workspace(tmp_path)
-    stored = Episodes(episodes.graphs, episodes.split, episodes.store, episodes.feature_names, workspace)
+    stored = replace(episodes, prepared=tmp_path / "store.zarr")
     method = KernelMethod(SHAPE, SvcSettings(), kernel="wl")
-    with pytest.raises(StoreError, match="not of a workspace"):
+    with pytest.raises(StoreError, match="come without a Gram matrix; use attach_gram"):
         method.attach(episodes)
     method.attach(stored)
     batch = next(stored.batches("test", 4))
-    with pytest.raises(StoreError, match=r"enzymes-wl\.zarr does not exist"):
+    with pytest.raises(StoreError, match=r"store\.zarr does not exist"):
         method.predict(batch)
     gram = compute_gram(episodes.graphs, episodes.split.novel, "wl", KernelSettings())
-    gram.save(workspace.gram("enzymes", "wl"))
+    gram.save(tmp_path / "store.zarr")
     assert method.predict(batch).shape == (4, 2 * stored.store.queries("test"), 2)
-    GramStore(gram.gram, gram.graphs, {**gram.attributes, "graphs": "other"}).save(workspace.gram("enzymes", "sp"))
     other = KernelMethod(SHAPE, SvcSettings(), kernel="sp")
     other.attach(stored)
-    with pytest.raises(StoreError, match="not of 'sp'"):
+    with pytest.raises(StoreError, match="is of the kernel 'wl', not of 'sp'"):
         other.predict(batch)
+    GramStore(gram.gram, gram.graphs, {**gram.attributes, "graphs": "other"}).save(tmp_path / "store.zarr")
+    again = KernelMethod(SHAPE, SvcSettings(), kernel="wl")
+    again.attach(stored)
+    with pytest.raises(StoreError, match="of other graphs than those stored now"):
+        again.predict(batch)
 
 
 def test_machines_that_do_not_arrive_are_told_of(caplog: pytest.LogCaptureFixture) -> None:
@@ -138,9 +141,9 @@ def test_machines_that_do_not_arrive_are_told_of(caplog: pytest.LogCaptureFixtur
 
 
 def test_bad_settings_are_refused_by_name() -> None:
-    with pytest.raises(SettingsError, match="c: 0 does not fit"):
+    with pytest.raises(SettingsError, match="c must be above 0, got 0"):
         SvcSettings(c=0)
-    with pytest.raises(SettingsError, match="max_iter: 0 does not fit"):
+    with pytest.raises(SettingsError, match="max_iter must be at least 1, got 0"):
         SvcSettings(max_iter=0)
     with pytest.raises(RuntimeError, match="attach"):
         _ = KernelMethod(SHAPE, SvcSettings()).gram

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 import torch
 
-from fsgc.data.features import FeatureTable
+from fsgc.data.encodings import FeatureTable
 from fsgc.methods.maml.side_by_side import EpisodeGraphs
 from fsgc.methods.maml.stacked_embedder import can_be_stacked
 from fsgc.nn.graph_tensors import GraphTensors

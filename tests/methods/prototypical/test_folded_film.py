@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from fsgc.data.features import FeatureTable
+from fsgc.data.encodings import FeatureTable
 from fsgc.methods.prototypical.folded_film import ConditionedEmbedder, can_be_folded, embed_conditioned
 from fsgc.nn.embedder import Embedder
 from fsgc.nn.film import Film

@@ -7,7 +7,9 @@ import torch
 from torch import Tensor
 
 from fsgc.errors import SettingsError
-from fsgc.methods.prototypical.mixup import LatentMixup
+from fsgc.methods.prototypical.method import PrototypicalSettings
+from fsgc.methods.prototypical.mixup import LatentMixup, Mask
+from fsgc.settings import from_mapping
 
 
 def _similarity(prototypes: Tensor) -> object:
@@ -58,7 +60,7 @@ def test_every_pair_of_classes_takes_one_support_of_each() -> None:
 
 
 @pytest.mark.parametrize(("mask", "share"), [("bernoulli", 0.5), ("blocks", 0.29)])
-def test_masks_have_the_share_they_should(mask: str, share: float) -> None:
+def test_masks_have_the_share_they_should(mask: Mask, share: float) -> None:
     """0.29 is what was measured of the authors' code with d = 64."""
     torch.manual_seed(0)
     like, alpha = torch.zeros(2000, 3, 64), torch.rand(2000, 3, 1)
@@ -67,8 +69,15 @@ def test_masks_have_the_share_they_should(mask: str, share: float) -> None:
     assert drawn.mean().item() == pytest.approx(share, abs=0.01)
 
 
-def test_unknown_settings_are_refused() -> None:
-    with pytest.raises(SettingsError, match="mixup_source: 'proto' is unknown; allowed are support, query"):
-        LatentMixup(source="proto")
-    with pytest.raises(SettingsError, match="mixup_loss"):
-        LatentMixup(loss="l1")
+@pytest.mark.parametrize(
+    ("key", "value", "allowed"),
+    [
+        ("mixup_source", "proto", "'support' or 'query'"),
+        ("mixup_mask", "stripes", "'bernoulli' or 'blocks'"),
+        ("mixup_ratio", "half", "'mask' or 'uniform'"),
+        ("mixup_loss", "l1", "'squared' or 'cross_entropy'"),
+    ],
+)
+def test_unknown_settings_are_refused(key: str, value: str, allowed: str) -> None:
+    with pytest.raises(SettingsError, match=f"^{key} must be {allowed}, got '{value}'$"):
+        from_mapping("", PrototypicalSettings, {key: value}, {key: key})

@@ -4,7 +4,7 @@ import networkx as nx
 import numpy as np
 from hypothesis import given
 
-from fsgc.data.features import FeatureTable
+from fsgc.data.encodings import FeatureTable
 from fsgc.data.graph_store import GraphStore
 from fsgc.methods.smf_gin.halves import with_halves
 from tests.graphs import graph_lists

@@ -10,8 +10,6 @@ import torch
 import torch.nn.functional as F
 from torch_geometric.data import Data
 
-from benchmarks.plain_gin import DataCache
-from benchmarks.plain_smf_gin import PlainSmfGin
 from fsgc.episodes.batches import EpisodeBatch, Episodes
 from fsgc.errors import SettingsError
 from fsgc.methods.contract import TaskShape
@@ -22,6 +20,9 @@ from fsgc.settings import from_mapping
 from fsgc.training.settings import Training, TrainSettings
 from tests.fitting import fit
 from tests.noise import with_novel_noise
+from tests.oracles.embedder import assert_same_gradients
+from tests.oracles.gin import DataCache
+from tests.oracles.smf_gin import PlainSmfGin
 from tests.renumbered import with_nodes_in_another_order
 from tests.resuming import curves_after_resuming
 
@@ -68,9 +69,7 @@ def test_loss_and_gradients_are_those_of_a_plain_loop_on_pyg(episodes: Episodes,
         torch.testing.assert_close(ours.total, loss, rtol=1e-9, atol=1e-10)
         ours.total.backward()  # type: ignore[no-untyped-call]
         loss.backward()  # type: ignore[no-untyped-call]
-        mine = torch.cat([p.grad.flatten() for p in method.parameters() if p.grad is not None]).sort().values
-        theirs = torch.cat([p.grad.flatten() for p in plain.parameters() if p.grad is not None]).sort().values
-        torch.testing.assert_close(mine, theirs, rtol=1e-7, atol=1e-9)
+        assert_same_gradients(method, plain, rtol=1e-7, atol=1e-9)
 
 
 @pytest.mark.usefixtures("double")

@@ -1,0 +1,148 @@
+"""`fsgc predict`: labels for new graphs from a few labelled ones."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from fsgc.arrays import Floats
+    from fsgc.data.formats.raw import RawGraphs
+    from fsgc.prediction.classifier import FewShotClassifier
+
+PRINTED = 20
+
+
+@click.command()
+@click.argument("model")
+@click.option("--support", "known", required=True, type=click.Path(path_type=Path), help="The labelled graphs.")
+@click.option("--query", "new", required=True, type=click.Path(path_type=Path), help="The graphs to classify.")
+@click.option("-o", "--out", type=click.Path(dir_okay=False, path_type=Path), help="A CSV file to write.")
+@click.option("--report", type=click.Path(dir_okay=False, path_type=Path), help="A page to write, with drawings.")
+@click.option(
+    "--nearest", default=3, show_default=True, type=click.IntRange(1, 20), help="Labelled graphs on the page."
+)
+@click.option("--format", "format_name", help="tu, csv, smiles, xml, json or pyg; recognised if not given.")
+@click.option("--drop-empty", is_flag=True, help="Leave out graphs without nodes.")
+def predict(
+    model: str, known: Path, new: Path, out: Path | None, report: Path | None, nearest: int, format_name: str | None,
+    drop_empty: bool,
+) -> None:  # fmt: skip
+    """Classify the graphs at --query by the labelled ones at --support, each a file, a folder or a zip.
+
+    MODEL is a model file of 'fsgc train', or a method that needs no training: discriminant, wl, sp, graphlet. There
+    may be any number of classes, and of labelled graphs in each. What to expect is told first: how well each labelled
+    graph is classified by the others.
+
+    \b
+    Example:
+      fsgc predict discriminant --support labelled.csv --query new.csv -o predictions.csv --report page.html
+    """  # noqa: D301
+    from fsgc.data.formats.read import read_graphs
+    from fsgc.errors import DataFormatError
+    from fsgc.prediction.classifier import FewShotClassifier
+
+    labelled, unlabelled = read_graphs(known, format_name), read_graphs(new, format_name)
+    if drop_empty:
+        labelled, unlabelled = labelled.without_empty(), unlabelled.without_empty()
+    if None in labelled.classes:
+        nameless = labelled.names[labelled.classes.index(None)]
+        raise DataFormatError(f"the graph {nameless!r} has no label; every graph of --support needs one", file=known)
+    labels = [str(c) for c in labelled.classes]
+    classifier = FewShotClassifier(model).fit(labelled, labels)
+    summary = [_expectation(classifier, labels)]
+    click.echo(summary[0])
+    probabilities = classifier.predict_proba(unlabelled)
+    summary += _summary(classifier, unlabelled, probabilities)
+    for sentence in summary[1:]:
+        click.echo(sentence)
+    if out:
+        _write(out, classifier, unlabelled, probabilities)
+        click.echo(f"predictions written to {out}")
+    else:
+        _print(classifier, unlabelled, probabilities)
+    if report:
+        _write_page(report, classifier, summary, labelled, labels, unlabelled, probabilities, nearest)
+        click.echo(f"page written to {report}")
+
+
+def _expectation(classifier: FewShotClassifier, labels: list[str]) -> str:
+    left_out, counts = classifier.leave_one_out(), Counter(labels)
+    alone = sum(count == 1 for count in counts.values())
+    told = f"{len(labels)} labelled graphs of {len(counts)} classes"
+    if not len(left_out.graphs):
+        return f"{told}; each is the only one of its class, so that nothing can be said about what to expect"
+    largest = max(counts.values()) / len(labels)
+    how = "the others" if left_out.at_a_time == 1 else f"others, {left_out.at_a_time} left out at a time"
+    but = f", but for {alone} that are the only ones of their class" if alone else ""
+    return (
+        f"{told}; classified by {how}{but}, {left_out.accuracy:.1%} of them are right "
+        f"(always naming the largest class: {largest:.1%})"
+    )
+
+
+def _summary(classifier: FewShotClassifier, new: RawGraphs, probabilities: Floats) -> list[str]:
+    best = probabilities.argmax(axis=1)
+    counts = Counter(str(classifier.classes_[c]) for c in best)
+    found = ", ".join(f"{name} {count}" for name, count in counts.most_common(10))
+    sentences = [
+        f"{len(new)} graphs classified: {found}; mean probability of the prediction {probabilities.max(1).mean():.1%}"
+    ]
+    if classifier.engine_.transductive:
+        sentences.append("this model looks at all new graphs together: other company may change a prediction")
+    known = [number for number, c in enumerate(new.classes) if c is not None]
+    if known:
+        right = sum(str(classifier.classes_[best[number]]) == new.classes[number] for number in known)
+        sentences.append(
+            f"{len(known)} of them came with a label, which was not looked at: {right / len(known):.1%} are right"
+        )
+    return sentences
+
+
+def _write(out: Path, classifier: FewShotClassifier, new: RawGraphs, probabilities: Floats) -> None:
+    import polars as pl
+
+    from fsgc.files import replacing
+
+    columns: dict[str, object] = {"graph": list(new.names), "prediction": _predictions(classifier, probabilities)}
+    columns |= {f"p({c})": probabilities[:, number] for number, c in enumerate(classifier.classes_)}
+    with replacing(out) as partial:
+        pl.DataFrame(columns).write_csv(partial, float_precision=6)
+
+
+def _print(classifier: FewShotClassifier, new: RawGraphs, probabilities: Floats) -> None:
+    from fsgc.commands.console import print_table
+
+    predictions = _predictions(classifier, probabilities)
+    rows = [[new.names[i], predictions[i], f"{probabilities[i].max():.1%}"] for i in range(min(PRINTED, len(new)))]
+    print_table("Predictions", ["graph", "prediction", "probability"], rows, ("probability",))
+    if len(new) > PRINTED:
+        click.echo(f"… and {len(new) - PRINTED} more; -o FILE.csv writes all")
+
+
+def _predictions(classifier: FewShotClassifier, probabilities: Floats) -> list[str]:
+    return [str(classifier.classes_[c]) for c in probabilities.argmax(axis=1)]
+
+
+def _write_page(
+    report: Path, classifier: FewShotClassifier, summary: list[str], labelled: RawGraphs, labels: list[str],
+    new: RawGraphs, probabilities: Floats, nearest: int,
+) -> None:  # fmt: skip
+    from fsgc.files import replacing
+    from fsgc.prediction.page import page
+
+    html = page(
+        f"{len(new)} graphs classified by {Path(str(classifier.model)).name}",
+        summary,
+        [str(c) for c in classifier.classes_],
+        labelled.named(),
+        labels,
+        new.named(labelled.vocabulary),
+        probabilities,
+        classifier.nearest(new, nearest),
+    )
+    with replacing(report) as partial:
+        partial.write_text(html, encoding="utf-8")

@@ -1,0 +1,140 @@
+"""What classifies: a trained model, the discriminant, or a graph kernel, all asked in the same way."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from fsgc.data.encodings import FeatureTable
+from fsgc.data.graph_store import GraphStore
+from fsgc.data.vocabulary import GraphVocabulary
+from fsgc.errors import FsgcError, SettingsError, StoreError
+from fsgc.methods.contract import Method, TaskShape
+from fsgc.methods.learned import LearnedMethod
+from fsgc.methods.registry import METHODS, method_entry
+from fsgc.training.checkpoint import Restored, restore
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+QUERIES_AT_ONCE = 2000
+WITHOUT_TRAINING = ("discriminant", "wl", "sp", "graphlet")
+
+
+class Engine(ABC):
+    """Scores graphs given labelled ones.
+
+    Attributes:
+        vocabulary: in whose terms graphs must be; None if those of the labelled graphs do.
+        features: what it looks at of a node.
+        transductive: whether a graph's scores depend on the others to be classified.
+    """
+
+    vocabulary: GraphVocabulary | None = None
+    features: tuple[str, ...] = ("attributes", "label_onehot")
+    transductive: bool = False
+
+    @abstractmethod
+    def attach(self, graphs: GraphStore) -> None:
+        """Take graphs, labelled and new ones, that indices below refer to."""
+
+    @abstractmethod
+    def scores(self, support: Ints, y: Ints, query: Ints) -> Floats:
+        """Scores of the graphs `query` `[M]` given the classes `y` `[S]`, 0 to C−1, of `support` `[S]`: `[M, C]`."""
+
+    def vectors(self, support: Ints, y: Ints, graphs: Ints) -> Floats | None:  # noqa: ARG002
+        """The vectors by which it tells `graphs` apart, `[g, d]`; None if it has none."""
+        return None
+
+    def check(self, classes: int) -> None:  # noqa: ARG002
+        """Refuse a number of classes that it cannot tell apart; most take any number."""
+        return
+
+
+class MethodEngine(Engine):
+    """A method: one restored from a model file, or one that has nothing to learn."""
+
+    def __init__(self, name: str, method: Method, shape: TaskShape, restored: Restored | None = None) -> None:
+        self.name, self.method, self.way, self.width = name, method, shape.way, shape.num_features
+        self.encoder = restored.inputs.encoder if restored else None
+        self.transductive = method.transductive
+        if restored:
+            self.vocabulary, self.features = restored.inputs.vocabulary, restored.inputs.encoder.names
+        if isinstance(method, LearnedMethod):
+            method.eval()
+
+    def attach(self, graphs: GraphStore) -> None:
+        """See `Engine`."""
+        features = FeatureTable(np.zeros((1, 1), np.float32), np.zeros(len(graphs.node_label), np.int64))
+        if self.encoder:
+            try:
+                features = self.encoder.encode(graphs)
+            except (ValueError, IndexError, TypeError) as error:
+                raise StoreError(f"the model file cannot make features of graphs ({error}); train it again") from error
+            if features.table.shape[1] != self.width:
+                raise StoreError(
+                    f"the model takes {self.width} features of a node, but its file makes {features.table.shape[1]}"
+                )
+        self.method.attach_graphs(graphs, features)
+
+    def check(self, classes: int) -> None:
+        """See `Engine`."""
+        if not self.method.any_way and classes != self.way:
+            raise FsgcError(
+                f"{self.name} was trained to tell {self.way} classes apart and cannot do it with {classes}; train it "
+                f"with another way, or use one that takes any number, such as pn or the discriminant"
+            )
+
+    @torch.no_grad()
+    def scores(self, support: Ints, y: Ints, query: Ints) -> Floats:
+        """See `Engine`."""
+        known, labels, asked = (torch.from_numpy(part) for part in (support, y, query))
+        parts = [asked] if self.transductive else list(torch.split(asked, QUERIES_AT_ONCE))
+        return _as_array(torch.cat([self.method.classify(known, labels, part) for part in parts]))
+
+    @torch.no_grad()
+    def vectors(self, support: Ints, y: Ints, graphs: Ints) -> Floats | None:
+        """See `Engine`."""
+        found = self.method.vectors(*(torch.from_numpy(part) for part in (support, y, graphs)))
+        return None if found is None else _as_array(found)
+
+
+class DiscriminantEngine(Engine):
+    """The discriminant with the choices it ships with; it is fitted on the labelled graphs alone."""
+
+    def attach(self, graphs: GraphStore) -> None:
+        """See `Engine`."""
+        self.graphs = graphs
+
+    def scores(self, support: Ints, y: Ints, query: Ints) -> Floats:
+        """See `Engine`."""
+        from fsgc.methods.discriminant.few_shot import FewShotDiscriminant
+
+        fitted = FewShotDiscriminant().fit(self.graphs.select(support), y)
+        return np.asarray(fitted.scores(self.graphs.select(query)), dtype=np.float64)
+
+
+def _as_array(values: Tensor) -> Floats:
+    return values.detach().double().cpu().numpy()
+
+
+def engine_of(model: str | Path) -> Engine:
+    """The engine for a model file, or for the name of a method that needs no training."""
+    name = str(model)
+    if name == "discriminant":
+        return DiscriminantEngine()
+    if name in WITHOUT_TRAINING:
+        entry = method_entry(name)
+        shape = TaskShape(1, 2, 2)  # neither matters to a kernel
+        return MethodEngine(name, entry.make(shape, entry.method().settings_type()), shape)
+    if name in METHODS:
+        raise SettingsError(
+            f"{name} needs training: give a model file, made by 'fsgc train {name} …'; without training there are "
+            f"{', '.join(WITHOUT_TRAINING)}"
+        )
+    found = restore(Path(model))
+    return MethodEngine(found.origin.model, found.method, found.shape, found)

@@ -1,0 +1,256 @@
+"""A user's own datasets, from the folder to the stored graphs."""
+
+from __future__ import annotations
+
+import csv
+import json
+import tomllib
+import zipfile
+from pathlib import Path
+
+import networkx as nx
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.feature_selection import f_classif
+
+from fsgc.cli import main
+from fsgc.data.build import build_graphs
+from fsgc.data.catalog import dataset, load_catalog, own_directory
+from fsgc.data.download import download
+from fsgc.data.formats.networkx_graphs import raw_from_networkx
+from fsgc.data.informative import correlation_ratio, features_for, node_columns
+from fsgc.data.own import Choices, add_dataset, remove_dataset
+from fsgc.data.own_split import HELD_OUT_SHARE, propose_split
+from fsgc.data.toml import as_toml
+from fsgc.errors import CatalogError, DataFormatError, FsgcError, SettingsError
+from fsgc.files import sha256_of
+from tests.http_server import body, serving
+
+SIZES = {"ring": 30, "path": 40, "star": 25, "wheel": 30, "clique": 30, "tiny": 3}
+MAKERS = {
+    "ring": nx.cycle_graph, "path": nx.path_graph, "star": nx.star_graph,
+    "wheel": nx.wheel_graph, "clique": nx.complete_graph, "tiny": nx.ladder_graph,
+}  # fmt: skip
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A directory with a folder `shapes` of 158 labelled graphs, as the working directory."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("FSGC_DATA", str(tmp_path / "data"))
+    monkeypatch.delenv("FSGC_DATASETS", raising=False)
+    edges, labels = [["graph", "source", "target"]], [["graph", "label"]]
+    for name, count in SIZES.items():
+        for number in range(count):
+            edges += [[f"{name}{number}", str(a), str(b)] for a, b in MAKERS[name](5 + number % 4).edges]
+            labels.append([f"{name}{number}", name])
+    (tmp_path / "shapes").mkdir()
+    for file, rows in (("edges", edges), ("labels", labels)):
+        with (tmp_path / "shapes" / f"{file}.csv").open("w", newline="") as out:
+            csv.writer(out).writerows(rows)
+    return tmp_path
+
+
+def _run(*arguments: str) -> str:
+    result = CliRunner().invoke(main, list(arguments))
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+def test_from_a_folder_to_stored_graphs(project: Path) -> None:
+    added = add_dataset("shapes", "shapes", Choices())
+    assert added.file == project / "datasets" / "shapes.toml"
+    assert added.small == {"tiny": 3}
+    entry = dataset("shapes")
+    assert entry.statistics.graphs == 155
+    assert (entry.way, len(entry.base), len(entry.novel), entry.features) == (2, 3, 2, ("degree_onehot",))
+    store = build_graphs(entry, project / "nothing")
+    assert store.attributes["class_names"] == ["clique", "path", "ring", "star", "wheel"]
+    for number, name in enumerate(store.attributes["class_names"]):
+        graphs = store.select(np.flatnonzero(store.y == number))
+        assert len(graphs) == SIZES[name]
+        assert sorted(set(graphs.num_edges.tolist())) == sorted(len(MAKERS[name](n).edges) for n in range(5, 9))
+
+
+def test_the_key_works_below_the_project_and_not_elsewhere(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    add_dataset("shapes", "shapes", Choices())
+    (project / "deep" / "er").mkdir(parents=True)
+    monkeypatch.chdir(project / "deep" / "er")
+    assert "shapes" in load_catalog()
+    assert len(build_graphs(dataset("shapes"), project / "nothing")) == 155
+    monkeypatch.chdir("/")
+    assert "shapes" not in load_catalog()
+    monkeypatch.setenv("FSGC_DATASETS", str(project / "datasets"))
+    assert len(build_graphs(dataset("shapes"), project / "nothing")) == 155
+
+
+def test_the_command_tells_what_it_found(project: Path) -> None:
+    with (project / "shapes" / "edges.csv").open("a") as file:
+        file.write("ring0,0,1\nring0,0,0\nring0,0,0\n")
+    output = _run("datasets", "add", "shapes", "--name", "shapes", "--way", "2", "--novel", "ring,star")
+    assert "155 graphs of 5 classes" in output
+    assert "2 repeated edges" in output
+    assert "2 self loops" in output
+    assert "too small: tiny (3); add graphs to them, or lower --min-class, now 20" in output
+    assert "3 base / held-out graphs / 2 novel classes, 2-way, up to 5 shots" in output  # 20 % of 30 are 6
+    names = ["clique", "path", "ring", "star", "wheel"]
+    assert [names[c] for c in dataset("shapes").novel] == ["ring", "star"]
+    assert "Your own" in _run("datasets")
+    assert json.loads(_run("datasets", "show", "shapes", "--json"))["reader"] == "own"
+
+
+def test_removing(project: Path) -> None:
+    _run("datasets", "add", "shapes", "--name", "mine")
+    _run("datasets", "add", "shapes", "--name", "mine_too")
+    for key in ("mine", "mine_too"):
+        (project / "data" / "graphs").mkdir(parents=True, exist_ok=True)
+        (project / "data" / "graphs" / f"{key}.zarr").mkdir()
+        (project / "data" / "splits").mkdir(exist_ok=True)
+        (project / "data" / "splits" / f"{key}-seed0.json").touch()
+    assert "mine.toml" in _run("datasets", "remove", "mine")
+    assert [path.name for path in sorted((project / "data").glob("*/*"))] == ["mine_too.zarr", "mine_too-seed0.json"]
+    assert "mine" not in load_catalog()
+    assert "mine_too" in load_catalog()
+    assert (project / "shapes" / "edges.csv").exists()
+    with pytest.raises(CatalogError, match="there is no dataset 'mine' of your own"):
+        remove_dataset("mine")
+
+
+@pytest.mark.parametrize("name", ["Mine", "9mine", "mi-ne", "", "a" * 42, "../mine", "coil_del", "default", "train"])
+def test_names_that_cannot_be(project: Path, name: str) -> None:
+    with pytest.raises(SettingsError, match="name:"):
+        add_dataset("shapes", name, Choices())
+    assert not (project / "datasets").exists()
+
+
+@pytest.mark.usefixtures("project")
+def test_adding_again_needs_a_word() -> None:
+    add_dataset("shapes", "shapes", Choices())
+    with pytest.raises(SettingsError, match="exists already; choose another name, or give --replace"):
+        add_dataset("shapes", "shapes", Choices())
+    add_dataset("shapes", "shapes", Choices(leave_out=["path"]), replace=True)
+    assert dataset("shapes").statistics.graphs == 115
+
+
+def test_changed_files_are_noticed(project: Path) -> None:
+    add_dataset("shapes", "shapes", Choices())
+    with (project / "shapes" / "edges.csv").open("a") as file:
+        file.write("ring0,0,2\n")
+    with pytest.raises(DataFormatError, match="shapes: it has changed since the dataset was added"):
+        build_graphs(dataset("shapes"), project / "nothing")
+    (project / "shapes").rename(project / "elsewhere")
+    with pytest.raises(DataFormatError, match="no such file or folder; put it back"):
+        build_graphs(dataset("shapes"), project / "nothing")
+
+
+def test_a_zip_and_an_address(project: Path) -> None:
+    with zipfile.ZipFile(project / "shapes.zip", "w") as archive:
+        for file in (project / "shapes").iterdir():
+            archive.write(file, f"shapes/{file.name}")
+    local = add_dataset("shapes.zip", "local", Choices()).named.store.fingerprint()
+    checksum = sha256_of(project / "shapes.zip")
+    with serving() as server:
+        url = server.url("/shapes.zip", body((project / "shapes.zip").read_bytes()))
+        with pytest.raises(SettingsError, match="needs --sha256"):
+            add_dataset(url, "remote", Choices())
+        with pytest.raises(FsgcError, match=f"has the SHA-256 {checksum}, expected 0000"):
+            add_dataset(url, "remote", Choices(), "0" * 64)
+        add_dataset(url, "remote", Choices(), checksum)
+        entry = dataset("remote")
+        download(entry, project / "raw", project / "partial")
+    (project / "shapes.zip").unlink()
+    assert build_graphs(entry, project / "raw").fingerprint() == local
+
+
+def test_what_cannot_be_a_dataset(project: Path) -> None:
+    with pytest.raises(SettingsError, match=r"3-way episodes need 6 classes .* but 5 are large enough"):
+        add_dataset("shapes", "x", Choices(way=3))
+    with pytest.raises(SettingsError, match="novel: there is no class 'blob' of enough graphs; there are clique, path"):
+        add_dataset("shapes", "x", Choices(novel=["blob", "ring"]))
+    with pytest.raises(SettingsError, match="novel: 1 classes, but 2-way episodes need 2"):
+        add_dataset("shapes", "x", Choices(novel=["ring"]))
+    with pytest.raises(SettingsError, match="there is no class 'blob' to leave out"):
+        add_dataset("shapes", "x", Choices(leave_out=["blob"]))
+    with (project / "shapes" / "labels.csv").open("a") as file:
+        file.write("ghost,ring\n")
+    with pytest.raises(DataFormatError, match=r"1 graph\(s\) have no nodes, the first is 'ghost'"):
+        add_dataset("shapes", "x", Choices())
+    assert add_dataset("shapes", "x", Choices(drop_empty=True)).findings.without_nodes == 1
+    (project / "shapes" / "labels.csv").unlink()
+    with pytest.raises(DataFormatError, match="158 graphs have no class, the first is 'ring0'"):
+        add_dataset("shapes", "y", Choices())
+    assert sorted(load_catalog())[-1] == "x"
+
+
+@pytest.mark.usefixtures("project")
+def test_a_damaged_entry_is_named() -> None:
+    add_dataset("shapes", "shapes", Choices())
+    file = own_directory() / "shapes.toml"
+    text = file.read_text()
+    file.write_text(text.replace("way = 2", "way = 9"))
+    with pytest.raises(CatalogError, match=r"shapes.toml: shapes: fewer classes than way=9; add the dataset again"):
+        load_catalog()
+    file.write_text(text + "x x")
+    with pytest.raises(CatalogError, match=r"shapes.toml cannot be read .*; add the dataset again"):
+        load_catalog()
+    assert "removed" in _run("datasets", "remove", "shapes")
+
+
+@given(
+    st.dictionaries(st.text(min_size=1, max_size=4), st.integers(20, 90), min_size=4, max_size=60),
+    st.sampled_from([None, 2, 3, 5]),
+)
+def test_the_split_covers_all_classes_once(sizes: dict[str, int], way: int | None) -> None:
+    if way is not None and len(sizes) < 2 * way:
+        with pytest.raises(SettingsError, match="-way episodes need"):
+            propose_split("mine", sizes, way)
+        return
+    split = propose_split("mine", sizes, way)
+    assert sorted((*split.base, *split.validation, *split.novel)) == sorted(sizes)
+    assert min(len(split.base), len(split.novel)) >= split.way
+    assert not split.validation or len(split.validation) >= split.way
+    assert propose_split("mine", dict(reversed(list(sizes.items()))), way) == split
+    smallest = min(sizes[c] for c in (*split.novel, *split.validation, *split.base))
+    if not split.validation:
+        smallest = min(min(sizes[c] for c in split.novel), *(round(HELD_OUT_SHARE * sizes[c]) for c in split.base))
+    assert split.most_shots == smallest - 1
+
+
+def test_informative_columns_against_the_f_test() -> None:
+    rng = np.random.default_rng(1)
+    y = rng.integers(0, 4, 200)
+    values = rng.normal(size=(200, 3)) + np.outer(y, [0.0, 0.3, 3.0])
+    values = np.concatenate([values, np.full((200, 1), 0.1)], axis=1)
+    found = correlation_ratio(values, y)
+    f, _ = f_classif(values[:, :3], y)
+    np.testing.assert_allclose(found[:3], 3 * f / (3 * f + 196))  # η² = (c−1) F / ((c−1) F + n − c)
+    assert found[3] == 0
+
+
+def test_features_follow_what_varies() -> None:
+    graphs = [nx.path_graph(3 + i % 2) for i in range(8)]
+    assert features_for(node_columns(raw_from_networkx(graphs, list("abab" * 2)).named(), [0, 1])) == ("degree_onehot",)
+    for number, graph in enumerate(graphs):
+        nx.set_node_attributes(graph, 1.0, "same")
+        nx.set_node_attributes(graph, str(number % 2), "label")
+    columns = node_columns(raw_from_networkx(graphs, list("abab" * 2)).named(), [0, 1])
+    assert [(c.name, c.distinct, c.explained) for c in columns] == [("labels", 2, 1.0), ("same", 1, 0.0)]
+    assert features_for(columns) == ("label_onehot",)
+    nx.set_node_attributes(graphs[0], 2.0, "same")
+    assert features_for(node_columns(raw_from_networkx(graphs, list("abab" * 2)).named(), [0, 1])) == (
+        "attributes",
+        "label_onehot",
+    )
+
+
+values = st.recursive(
+    st.text(st.characters(exclude_categories=["Cs"])) | st.integers(-9, 9) | st.booleans(), st.lists, max_leaves=5
+)
+
+
+@given(st.dictionaries(st.from_regex(r"[a-z_]{1,8}", fullmatch=True), values))
+def test_toml_is_read_back(content: dict[str, object]) -> None:
+    assert tomllib.loads(as_toml(content, "two\nlines")) == content
