@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from benchmarks import episodes, gsm, kernels, maml, prototypical, reading, rows, transfer
+from benchmarks import discriminant, episodes, gsm, kernels, maml, prototypical, reading, rows, transfer
 
 
 def main() -> None:
@@ -10,6 +10,7 @@ def main() -> None:
     reading.main()
     episodes.main()
     kernels.main()
+    discriminant.main()
     prototypical.main()
     transfer.main()
     maml.main()

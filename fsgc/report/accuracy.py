@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import polars as pl
 
@@ -11,10 +12,12 @@ from fsgc.methods.registry import METHODS
 from fsgc.report.comparison import Comparisons, PairingError
 from fsgc.report.paper import SHOTS, Paper, PaperRow, TableSpec
 from fsgc.report.provenance import RUN_ALL, dataset_title, origin_notes, protocol_notes
-from fsgc.report.results import Result, Results
+from fsgc.report.results import Results
 from fsgc.report.table import MISSING, Heading, Row, Table, Value
 from fsgc.statistics.intervals import Interval
-from fsgc.statistics.paired import SIGNIFICANCE, holm
+from fsgc.statistics.marks import ColumnMarks, PairP, mark_table
+from fsgc.statistics.paired import SIGNIFICANCE
+from fsgc.statistics.panel import Panel
 from fsgc.tables.grid import OWN_FEATURES
 from fsgc.tables.status import State
 
@@ -47,6 +50,7 @@ LEGEND = (
     'called "best of n of m". ≈: not separated from the best by the paired test over graphs and seeds '
     f"(level {100 * SIGNIFICANCE:.0f} %, Holm's correction over the table)."
 )
+UNMARKED = ColumnMarks(frozenset(), frozenset(), 0, 0)
 STALE_NOTE = "†: stale, computed with other code or settings than the current ones."
 
 
@@ -63,44 +67,39 @@ class Marks:
     """Which accuracies of a table are best, or tied with the best.
 
     Attributes:
-        best: name -> what it is the best of: "" for a whole column, else e.g. "best of 3 of 14".
-        tied: the names of those not separated from the best.
+        columns: dataset and shots -> the marks of the column.
         notes: columns in which nothing can be marked, and why.
     """
 
-    best: dict[str, str]
-    tied: frozenset[str]
+    columns: Mapping[tuple[str, int], ColumnMarks]
     notes: tuple[str, ...]
 
 
-def mark(columns: Iterable[Sequence[Result]], rows: int, comparisons: Comparisons) -> Marks:
-    """Find the best of each column, and what the paired test cannot separate from it; a lone accuracy is not marked.
-
-    Args:
-        columns: the results of each column.
-        rows: how many results a column without gaps has.
-        comparisons: of these results.
-    """
-    best: dict[str, str] = {}
+def mark(
+    variants: Sequence[str], columns: Sequence[tuple[str, int]], results: Results, comparisons: Comparisons
+) -> Marks:
+    """Mark the columns of a table whose results can be compared; see `fsgc.statistics.marks`."""
+    usable: list[tuple[str, int]] = []
+    tests: list[PairP] = []
     notes: list[str] = []
-    names: list[str] = []
-    p_values: list[float] = []
-    for found in columns:
-        if len(found) < 2:
-            continue
+    for column in columns:
         try:
-            column = comparisons.column(found[0].dataset, found[0].shots)
+            panel = comparisons.column(*column).panel if results.column(*column) else None
         except PairingError as error:
             notes.append(f"Nothing is marked in a column whose results cannot be paired: {error}.")
             continue
-        first = max(found, key=lambda result: result.mean)
-        of = "" if len(found) == rows else f"best of {len(found)} of {rows}"
-        best |= {result.name: of for result in found if result.mean == first.mean}
-        rest = [result for result in found if result.mean < first.mean]
-        names += [result.name for result in rest]
-        p_values += [column.compare(first.variant, result.variant).p for result in rest]
-    tied = {name for name, p in zip(names, holm(p_values), strict=True) if p >= SIGNIFICANCE}
-    return Marks(best, frozenset(tied), tuple(notes))
+        if panel:
+            usable.append(column)
+            tests.append(partial(_p_value, panel))
+    accuracies = [
+        {name: result.mean if (result := results.result(*column, name)) else None for name in variants}
+        for column in usable
+    ]
+    return Marks(dict(zip(usable, mark_table(accuracies, tests), strict=True)), tuple(notes))
+
+
+def _p_value(panel: Panel, first: str, second: str) -> float:
+    return panel.compare(first, second).p
 
 
 def accuracy_table(key: str, spec: TableSpec, results: Results, paper: Paper, comparisons: Comparisons) -> Table:
@@ -144,15 +143,15 @@ def _place(variant: str, paper: Paper) -> tuple[int, str]:
 
 
 def other_table(results: Results, paper: Paper, comparisons: Comparisons) -> Table | None:
-    """Cells on datasets that no table of the paper has; `None` if there are none."""
-    shown = {dataset for spec in paper.tables.values() for dataset in spec.datasets}
-    columns = [column for column in results.columns if column[0] not in shown]
+    """Cells on datasets or with shots that no table of the paper has; `None` if there are none."""
+    shown = {column for spec in paper.tables.values() for column in _columns(spec.datasets)}
+    columns = [column for column in results.columns if column not in shown]
     if not columns:
         return None
     here = [v for v in results.variants if any((*c, v) in results.found or (*c, v) in results.gaps for c in columns)]
     here.sort(key=lambda variant: _place(variant, paper))
     rows = [PaperRow(method_title(variant, paper), "", {}, variant) for variant in here]
-    return _fill("other", "Other datasets", rows, columns, results, comparisons)
+    return _fill("other", "Other datasets and shots", rows, columns, results, comparisons)
 
 
 def overview_table(results: Results, paper: Paper, comparisons: Comparisons, shots: int = SHOTS[0]) -> Table:
@@ -179,7 +178,7 @@ def _fill(
 ) -> Table:
     models = [row.model for row in rows]
     found = [[s for m in models if m and (s := results.result(*column, m))] for column in columns]
-    marks = mark(found, sum(bool(model) for model in models), comparisons)
+    marks = mark([model for model in models if model], columns, results, comparisons)
     records = [_record(row, *column, results, comparisons, marks) for row in rows for column in columns]
     frame = pl.DataFrame([{name: record[name] for name in SCHEMA} for record in records], schema=SCHEMA)
     transductive = {record["model"] for record in records if record["transductive"]}
@@ -222,6 +221,8 @@ def _record(
             record["reason"] = f"{row.title} on {dataset_title(dataset)}, {shots}-shot, {gap}."
     if result:
         mean, intervals = 100 * result.mean, comparisons.intervals(result)
+        marked = marks.columns.get((dataset, shots), UNMARKED)
+        is_best = row.model in marked.best
         record |= {
             "state": "stale" if result.stale else "current",
             "accuracy": mean,
@@ -233,9 +234,9 @@ def _record(
             "seeds": len(result.seeds),
             "seeds_from": intervals.seeds_from.value,
             "difference": None if theirs is None else mean - theirs,
-            "best": marks.best.get(result.name) == "",
-            "best_of": marks.best.get(result.name) or None,
-            "tie": result.name in marks.tied,
+            "best": is_best and marked.is_bold,
+            "best_of": (is_best and marked.note) or None,
+            "tie": row.model in marked.tied,
             "transductive": result.transductive,
         }
     return record

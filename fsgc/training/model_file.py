@@ -23,7 +23,7 @@ from fsgc.data.pickle_inspection import inspect
 from fsgc.errors import FsgcError, StoreError
 from fsgc.files import replacing
 from fsgc.integrity import read_sealed, sealed, unsealed, write_sealed
-from fsgc.methods.registry import method_entry
+from fsgc.methods.registry import stored_entry
 from fsgc.training.report import FitReport
 
 KIND = "fsgc.model"
@@ -31,6 +31,9 @@ VERSION = 4
 _REMEDY = "train it again"
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$")]
+Model = Annotated[
+    str, Field(pattern=r"^([A-Za-z0-9][A-Za-z0-9_.-]{0,99}|[^:\x00-\x1f]{1,300}\.py:[A-Za-z_][A-Za-z0-9_]{0,99})$")
+]
 Value = bool | int | float | str | None
 
 
@@ -65,7 +68,7 @@ class _Fields(_Strict):
 
     kind: str
     version: int
-    model: Name
+    model: Model
     dataset: Name
     shots: Annotated[int, Field(ge=0, le=10**6)]
     seed: Annotated[int, Field(ge=0, lt=2**31)]
@@ -112,7 +115,7 @@ def read_model(path: Path) -> dict[str, Any]:
         raise StoreError(f"{path} is not a model of this version of fsgc; {_REMEDY}")
     try:
         _Fields.model_validate(content)
-        method_entry(content["model"])
+        stored_entry(content["model"])
         unknown = [name for name in content["features"] if name not in FEATURES]
     except ValidationError as error:
         first = error.errors()[0]

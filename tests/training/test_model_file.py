@@ -164,7 +164,7 @@ def test_the_weights_of_every_method_fit_its_own_settings(name: str) -> None:
     entry, shape = METHODS[name], TaskShape(num_features=5, way=3, base_classes=7)
     settings = entry.method().settings_type()
     method = entry.make(shape, settings)
-    state = method.state() if isinstance(method, LearnedMethod) else {}
+    state = method.state_dict() if isinstance(method, LearnedMethod) else {}
     check_size(entry, shape, settings, state)
     if state:
         with pytest.raises(RuntimeError, match="its settings ask for the shape"):

@@ -1,21 +1,14 @@
-"""A small dataset of shapes, and models trained on it for a moment."""
+"""Graphs of simple shapes, a class each."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import networkx as nx
 import numpy as np
-import pytest
 import torch
 from torch_geometric.utils import from_networkx
-
-import fsgc
-from fsgc.dataset import Dataset
-from fsgc.episodes.batches import Episodes
-from fsgc.episodes.settings import EpisodeSettings
 
 MAKERS: dict[str, Callable[[int], nx.Graph]] = {
     "ring": nx.cycle_graph,
@@ -57,26 +50,3 @@ def data_of(graph: nx.Graph) -> Any:
     made.x = torch.tensor([[v["weight"], v["size"]] for v in values])
     made.node_label = [v["label"] for v in values]
     return made
-
-
-@pytest.fixture(scope="session")
-def episodes() -> Episodes:
-    few = EpisodeSettings(queries=2, train_epochs=1, train_per_epoch=8, val=4, test=6)
-    return Dataset.from_networkx(*shapes(20)).split(way=2, novel=["ring", "star"]).episodes(shots=2, settings=few)
-
-
-@pytest.fixture(scope="session")
-def model_file(episodes: Episodes, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
-    """The file of a model by name, trained once for all tests."""
-    folder = tmp_path_factory.mktemp("models")
-
-    def find(name: str) -> Path:
-        path = folder / f"{name}.pt"
-        if not path.exists():
-            small = {"super_classes": 2, "fine_tune_steps": 5} if name == "gsm" else {}
-            fsgc.train(name, episodes, loop={"max_epochs": 1, "batch_size": 4, "accelerator": "cpu"}, **small).save(
-                path
-            )
-        return path
-
-    return find
