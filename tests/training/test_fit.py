@@ -20,7 +20,8 @@ from fsgc.errors import SettingsError, StoreError
 from fsgc.methods.contract import Run
 from fsgc.methods.learned import LearnedMethod, Loss
 from fsgc.methods.prototypical.method import PrototypicalNetwork, PrototypicalSettings
-from fsgc.training.callbacks import Curves, TrainingError
+from fsgc.training.callbacks import Curves
+from fsgc.training.live import TrainingError
 from fsgc.training.report import FitReport
 from fsgc.training.run import fit_model
 from fsgc.training.settings import Training, TrainSettings
