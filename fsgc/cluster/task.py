@@ -9,7 +9,7 @@ import json
 import tempfile
 import traceback
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -121,7 +121,9 @@ def fulfil(order: Order, *stores: Parcel) -> Answer:
     """Compute the cells of an order; an error is an answer, not an exception, so that it is not retried."""
     try:
         with tempfile.TemporaryDirectory(prefix="fsgc-cell-", ignore_cleanup_errors=True) as directory:
-            return _answer(order, stores, Path(directory))
+            answer = _answer(order, stores, Path(directory))
+            # Paths as the driver knows them.
+            return replace(answer, reason=answer.reason.replace(f"{directory}/", ""))
     except Exception as error:
         return Answer({}, _reason(error))
 

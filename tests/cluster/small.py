@@ -39,7 +39,7 @@ def make_project(project: Path) -> list[Work]:
 def timeless(project: Path, cell: str) -> str:
     """The text of a cell's record without the time and memory it took."""
     record = json.loads((project / CELLS / cell / METRICS).read_text())
-    del record["test_seconds"], record["train"]["seconds"], record["train"]["memory"]
+    del record["test_seconds"], record["train"]["seconds"], record["train"]["peak_memory"]
     return json.dumps(record, indent=2)
 
 

@@ -46,15 +46,16 @@ class Stage:
         self.project, self.faults, self.scenes = project, scratch / "faults", 0
         self.scratch = scratch
         os.environ["FSGC_FAULTS"] = str(self.faults)
-        head = {"num_cpus": 0, "include_dashboard": False, "_temp_dir": str(scratch / "ray")}
-        self.cluster = Cluster(initialize_head=True, head_node_args={**head, "object_store_memory": STORE})
+        head = {"num_cpus": 0, "include_dashboard": False, "temp_dir": str(scratch / "ray")}
+        self.cluster = Cluster()
+        patiently(lambda: self.cluster.add_node(**head, object_store_memory=STORE))
         self.heal()
         ray.init(address=self.cluster.address, log_to_driver=False)
 
     def heal(self) -> None:
         """See that two nodes have a CPU each."""
         while len(self.cluster.worker_nodes) < 2:
-            self.cluster.add_node(num_cpus=1, object_store_memory=STORE)
+            patiently(lambda: self.cluster.add_node(num_cpus=1, object_store_memory=STORE))
 
     def open(self, **faults: str) -> None:
         """Begin a scene: a fresh copy of the project, no notes, these faults."""
@@ -100,6 +101,15 @@ class Stage:
         """The node on which the task of a model has begun."""
         words = wait_for(lambda: next((line.split() for line in self.log() if line.startswith(f"begin {model}")), None))
         return next(node for node in self.cluster.worker_nodes if node.node_id == words[2])
+
+
+def patiently(start: Callable[[], object]) -> None:
+    """Start a node, which Ray gives up after 30 seconds on a machine with much else to do; then once more."""
+    try:
+        start()
+    except Exception:
+        traceback.print_exc()
+        start()
 
 
 def wait_for(found: Callable[[], Any]) -> Any:
