@@ -34,7 +34,7 @@ def dvc_project(tmp_path_factory: pytest.TempPathFactory) -> Project:
     lists = {**LISTS, "shots": [2], "models": ["untrained", "gin", "gcn"]}
     (project.root / "tables" / "params.yaml").write_text(yaml.safe_dump({"small": lists}))
     (project.root / "tables" / "dvc.lock").unlink(missing_ok=True)
-    (project.root / "params.yaml").write_text(yaml.safe_dump(PARAMS))
+    project.set_params(**PARAMS)
     project.commit()
     return project
 
