@@ -29,9 +29,9 @@ class Dvc:
         """Reproduce stages and what they depend on."""
         self._run("repro", *targets, echo=True, may_fail=may_fail)
 
-    def commit(self, *targets: str) -> None:
+    def commit(self, *targets: str, may_fail: bool = False) -> None:
         """Take over the outputs of stages that were computed outside DVC."""
-        self._run("commit", "--force", *targets)
+        self._run("commit", "--force", *targets, may_fail=may_fail)
 
     def _run(self, *words: str, echo: bool = False, may_fail: bool = False) -> None:
         for line in clear_dead_locks(self.directory):
