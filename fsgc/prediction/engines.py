@@ -64,6 +64,8 @@ class MethodEngine(Engine):
         self.transductive = method.transductive
         if restored:
             self.vocabulary, self.features = restored.inputs.vocabulary, restored.inputs.encoder.names
+            if method.reads_nodes:
+                self.features = (*self.features, *Engine.features)
         if isinstance(method, LearnedMethod):
             method.eval()
 

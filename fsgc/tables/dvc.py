@@ -87,11 +87,14 @@ def clear_dead_locks(repository: Path) -> list[str]:
         held = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         held = None
-    if not isinstance(held, dict):
+    read, write = (held.get("read", {}), held.get("write", {})) if isinstance(held, dict) else (None, None)
+    if not isinstance(read, dict) or not isinstance(write, dict):
         remove(path)
         return [f"{path} was left damaged by a command that was killed; removed"]
-    read, write = held.get("read", {}), held.get("write", {})
-    readers = {file: [each for each in holders if _runs(each)] for file, holders in read.items()}
+    readers = {
+        file: [each for each in holders if _runs(each)] if isinstance(holders, list) else []
+        for file, holders in read.items()
+    }
     writers = {file: holder for file, holder in write.items() if _runs(holder)}
     if readers == read and writers == write:
         return []

@@ -62,8 +62,8 @@ def _end_with_parent() -> None:
 def main(names: list[str]) -> int:
     """Compute the named cells."""
     _end_with_parent()
-    params = load_params(PARAMS_FILE)
     try:
+        params = load_params(PARAMS_FILE)
         cells = [CellKey.parse(name) for name in names]
         if not cells or None in cells:
             raise SettingsError(f"these are not names of cells: {' '.join(names)}")

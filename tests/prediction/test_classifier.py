@@ -15,9 +15,9 @@ from fsgc import FewShotClassifier, GraphStore
 from fsgc.data.formats.networkx_graphs import raw_from_networkx
 from fsgc.errors import DataFormatError, FsgcError, SettingsError, StoreError
 from fsgc.prediction.inputs import UnknownLabelsWarning
-from tests.prediction.conftest import bare_shapes, data_of, shapes
+from tests.shapes import bare_shapes, data_of, shapes
 
-LEARNED = ["pn", "pn_tae_mu", "gin", "maml", "gsm"]
+LEARNED = ["pn", "pn_tae_mu", "gin", "maml", "gsm", "discriminant", "discriminant_pn", "head_pn", "untrained"]
 
 
 def _unequal(count: int = 6) -> tuple[list[nx.Graph], list[str]]:
@@ -36,8 +36,8 @@ def test_every_method_predicts_through_the_same_door(name: str, model_file: Call
     assert 0 <= classifier.score(new, truth) <= 1
 
 
-@pytest.mark.parametrize("name", ["wl", "sp"])
-def test_kernels_need_no_model_file(name: str) -> None:
+@pytest.mark.parametrize("name", ["discriminant", "wl", "sp"])
+def test_some_need_no_model_file(name: str) -> None:
     classifier = FewShotClassifier(name).fit(*bare_shapes(4, 1))
     assert classifier.score(*bare_shapes(6, 2)) > 0.8  # rings, paths, stars, wheels and cliques differ in their degrees
 

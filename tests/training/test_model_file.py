@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import copy
 import io
 import json
 import pickle
 import zipfile
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -97,6 +99,15 @@ def test_settings_that_do_not_fit_the_weights_take_no_memory(
         TrainedModel.load(model, episodes)
 
 
+@pytest.mark.parametrize("known", [{}, {"vocabulary": [2**80]}, {"vocabulary": "x"}, {"vocabulary": [[], 1]}])
+def test_what_new_graphs_must_become_is_checked(model: Path, episodes: Episodes, known: Mapping[str, Any]) -> None:
+    inputs = read_model(model)["inputs"]
+    encodings = [copy.deepcopy(known) for _ in inputs["encoder"]["encodings"]]
+    _rewrite(model, {"inputs": {**inputs, "encoder": {**inputs["encoder"], "encodings": encodings}}})
+    with pytest.raises(StoreError, match=r"model\.pt does not fit this version of pn"):
+        TrainedModel.load(model, episodes)
+
+
 def test_a_damaged_file_is_not_given_to_torch(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     data = bytearray(model.read_bytes())
     data[len(data) // 2] ^= 4
@@ -152,6 +163,13 @@ def test_the_report_is_of_this_model_and_as_it_was_written(model: Path, episodes
         read_report(model)
 
 
+def test_what_a_method_holds_twice_is_written_twice(model: Path) -> None:
+    """Readers refuse a container that is used twice, with which bombs are made."""
+    content, shared = read_model(model), [1, 2]
+    write_model(model, {**content, "state": {"a": shared, "b": {"c": shared}}}, asdict(REPORT))
+    assert read_model(model)["state"] == {"a": [1, 2], "b": {"c": [1, 2]}}
+
+
 def test_writing_the_same_twice_gives_the_same_bytes(tmp_path: Path) -> None:
     content = {"state": {"a": torch.arange(3)}}
     for name in "ab":
@@ -164,7 +182,7 @@ def test_the_weights_of_every_method_fit_its_own_settings(name: str) -> None:
     entry, shape = METHODS[name], TaskShape(num_features=5, way=3, base_classes=7)
     settings = entry.method().settings_type()
     method = entry.make(shape, settings)
-    state = method.state() if isinstance(method, LearnedMethod) else {}
+    state = method.state_dict() if isinstance(method, LearnedMethod) else {}
     check_size(entry, shape, settings, state)
     if state:
         with pytest.raises(RuntimeError, match="its settings ask for the shape"):

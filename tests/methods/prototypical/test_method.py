@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 import torch
 
-from fsgc.data.graph_store import GraphStore
 from fsgc.episodes.batches import EpisodeBatch, Episodes
 from fsgc.errors import SettingsError
 from fsgc.methods.contract import TaskShape
@@ -15,6 +14,7 @@ from fsgc.methods.prototypical.method import PrototypicalNetwork, PrototypicalSe
 from fsgc.methods.registry import METHODS
 from tests.oracles.embedder import assert_same_gradients, copy_weights, largest_gradient
 from tests.oracles.prototypical import PlainPN, nested
+from tests.renumbered import with_nodes_in_another_order
 
 SMALL = PrototypicalSettings(width=8, lr=1e-2)
 
@@ -65,20 +65,7 @@ def test_a_query_does_not_depend_on_the_others_unless_the_method_says_so(
 
 
 def test_a_graph_with_its_nodes_in_another_order_scores_the_same(episodes: Episodes) -> None:
-    store = episodes.graphs
-    order = torch.cat(
-        [torch.randperm(n, generator=torch.Generator().manual_seed(i)) for i, n in enumerate(store.num_nodes.tolist())]
-    )
-    first = torch.from_numpy(store.node_ptr[:-1]).repeat_interleave(torch.from_numpy(store.num_nodes))
-    new_of_old = torch.empty_like(order)
-    new_of_old[order + first] = torch.arange(len(order))
-    edge_first = torch.from_numpy(store.node_ptr[:-1]).repeat_interleave(torch.from_numpy(store.edge_ptr).diff())
-    source, target = (new_of_old[torch.from_numpy(row).long() + edge_first].numpy() for row in store.edge_index)
-    rows = (order + first).numpy()
-    shuffled = GraphStore.from_edges(
-        store.num_nodes, source, target, store.y, store.node_label[rows], store.node_attr[rows]
-    )
-    other = replace(episodes, graphs=shuffled)
+    other = with_nodes_in_another_order(episodes)
     batch = _batch(episodes)
     torch.testing.assert_close(
         _method(other, "pn_tae").eval().predict(batch), _method(episodes, "pn_tae").eval().predict(batch),
