@@ -7,8 +7,7 @@ a dataset's key. Everything unknown, at every level, is refused by its full key.
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
@@ -75,8 +74,11 @@ class Experiment:
     def from_params(cls, params: Mapping[str, Any], **keys: Any) -> Experiment:
         """Resolve the content of a params file; `keys` replace those at its top."""
         named = {each.name: params[each.name] for each in fields(Keys) if each.name in params} | keys
-        made = from_mapping("params.yaml", Keys, named, {name: name for name in named})
+        made = from_mapping("", Keys, named, {each.name: each.name for each in fields(Keys)})
         method_entry(made.model)
+        presets = [DEFAULT_PRESET, *sorted(_presets(params) - {DEFAULT_PRESET})]
+        if made.preset not in presets:
+            raise SettingsError(f"preset must be one of {', '.join(presets)}, got {shown(made.preset)}", key="preset")
         return cls(
             keys=made,
             features=check_features(catalog_entry(made.dataset), made.features, made.preset == AUTHORS),
@@ -156,16 +158,19 @@ def _make(name: str, kind: type[T], found: Mapping[str, _Value]) -> T:
 
 def _keys(params: Mapping[str, Any], *path: str) -> Mapping[str, Any]:
     """A part of `params.yaml` that may be missing, and otherwise has keys of its own."""
-    part: Any = params
-    for depth, name in enumerate(itertools.chain.from_iterable(each.split(".") for each in path), 1):
-        part = part.get(name)
-        if part is None:
+    part: Mapping[Any, Any] = params
+    names = (*path[0].split("."), *path[1:])  # a section of a plugin is below `plugins`
+    for depth, name in enumerate(names, 1):
+        below, where = part.get(name), ".".join(names[:depth])
+        if below is None:
             return {}
-        if not isinstance(part, Mapping):
-            where = ".".join(".".join(path).split(".")[:depth])
-            raise SettingsError(f"{where} must have keys with values below it, got {shown(part)}", key=where)
-    mapping: Mapping[str, Any] = part
-    return mapping
+        if not isinstance(below, Mapping):
+            raise SettingsError(f"{where} must have keys with values below it, got {shown(below)}", key=where)
+        strange = [key for key in below if not isinstance(key, str)]
+        if strange:
+            raise SettingsError(f"{where}: the key {shown(strange[0])} must be a word", key=where)
+        part = below
+    return part
 
 
 def check_params(params: Mapping[str, Any], chosen: Entry | None = None) -> None:
@@ -195,23 +200,25 @@ def check_params(params: Mapping[str, Any], chosen: Entry | None = None) -> None
             raise SettingsError(unknown_key(str(name), top), key=str(name))
     for name, known in flat.items():
         _refuse_unknown(name, _keys(params, name), known)
-    presets = {DEFAULT_PRESET}
     for name, known in layered.items():
-        presets |= set(_check_layers(params, name, known, takes_train=name in sections))
-    preset = params.get("preset", DEFAULT_PRESET)
-    if preset not in presets:
-        raise SettingsError(f"preset must be one of {', '.join(sorted(presets))}, got {shown(preset)}", key="preset")
+        _check_layers(params, name, known, takes_train=name in sections)
 
 
-def _check_layers(params: Mapping[str, Any], name: str, known: Collection[str], takes_train: bool) -> Iterator[str]:
-    """Check the layers of a section and yield the presets it knows."""
+def _presets(params: Mapping[str, Any]) -> set[str]:
+    """The presets that any section knows."""
+    sections = [*params.values(), *_keys(params, PLUGINS).values()]
+    known = [section.get("presets") for section in sections if isinstance(section, Mapping)]
+    return {str(name) for presets in known if isinstance(presets, Mapping) for name in presets}
+
+
+def _check_layers(params: Mapping[str, Any], name: str, known: Collection[str], takes_train: bool) -> None:
+    """Check the layers of a section."""
     datasets = load_catalog()
     section = _keys(params, name)
     layers = ["default", *datasets, "presets", *(["train"] if takes_train else [])]
     _refuse_unknown(name, section, layers)
     if takes_train:
         _refuse_unknown(f"{name}.train", _keys(params, name, "train"), _names(TrainSettings))
-    yield from _keys(params, name, "presets")
     paths = [(layer,) for layer in ("default", *datasets)] + [
         ("presets", each) for each in _keys(params, name, "presets")
     ]

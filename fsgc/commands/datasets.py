@@ -170,7 +170,7 @@ def add(
     choices = Choices(
         way, min_class, drop_empty, _listed(novel) or None, _listed(leave_out), format_name, _listed(features) or None
     )
-    for line in _told(add_dataset(source, name, choices, sha256, replace), name, choices.min_class):
+    for line in _told(add_dataset(source, name, choices, sha256, replace), name, choices.min_class, novel is not None):
         click.echo(line)
 
 
@@ -193,7 +193,7 @@ def _listed(text: str | None) -> list[str]:
     return [part.strip() for part in (text or "").split(",") if part.strip()]
 
 
-def _told(added: Added, name: str, min_class: int) -> list[str]:
+def _told(added: Added, name: str, min_class: int, novel_given: bool) -> list[str]:
     """What was found, line by line."""
     from fsgc.data.own_split import RULE
 
@@ -232,7 +232,7 @@ def _told(added: Added, name: str, min_class: int) -> list[str]:
             f"split: {len(split.base)} base / {validation} / {len(split.novel)} novel classes, {split.way}-way, up to "
             f"{split.most_shots} shots"
         ),
-        f"  ({RULE})",
+        *([] if novel_given else [f"  ({RULE})"]),
         f"written to {added.file}",
         f"next: fsgc train pn {name} -k {min(5, split.most_shots)} -o {name}.pt",
     ]

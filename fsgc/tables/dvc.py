@@ -29,9 +29,9 @@ class Dvc:
         """Reproduce stages and what they depend on."""
         self._run("repro", *targets, echo=True, may_fail=may_fail)
 
-    def commit(self, *targets: str) -> None:
+    def commit(self, *targets: str, may_fail: bool = False) -> None:
         """Take over the outputs of stages that were computed outside DVC."""
-        self._run("commit", "--force", *targets)
+        self._run("commit", "--force", *targets, may_fail=may_fail)
 
     def _run(self, *words: str, echo: bool = False, may_fail: bool = False) -> None:
         for line in clear_dead_locks(self.directory):
@@ -87,11 +87,14 @@ def clear_dead_locks(repository: Path) -> list[str]:
         held = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         held = None
-    if not isinstance(held, dict):
+    read, write = (held.get("read", {}), held.get("write", {})) if isinstance(held, dict) else (None, None)
+    if not isinstance(read, dict) or not isinstance(write, dict):
         remove(path)
         return [f"{path} was left damaged by a command that was killed; removed"]
-    read, write = held.get("read", {}), held.get("write", {})
-    readers = {file: [each for each in holders if _runs(each)] for file, holders in read.items()}
+    readers = {
+        file: [each for each in holders if _runs(each)] if isinstance(holders, list) else []
+        for file, holders in read.items()
+    }
     writers = {file: holder for file, holder in write.items() if _runs(holder)}
     if readers == read and writers == write:
         return []

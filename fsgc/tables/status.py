@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
@@ -40,11 +40,17 @@ class CellStatus:
 
 
 def status_of(work: Work, project: Path = Path()) -> CellStatus:
+    """How far a cell has come; what failed once and was computed since, by whatever command, has not failed."""
+    found = _compared(work, project)
+    failed = project / FAILED / f"{work.cell.name}.json"
+    if found.state is not State.CURRENT and failed.exists():
+        return replace(found, state=State.FAILED, reasons=(_reason(failed),))
+    return found
+
+
+def _compared(work: Work, project: Path) -> CellStatus:
     """Compare the recorded recipes of a cell with those of the code and settings at hand."""
     cell, path = work.cell, project / CELLS / work.cell.name / METRICS
-    failed = project / FAILED / f"{cell.name}.json"
-    if failed.exists():
-        return CellStatus(cell, State.FAILED, (_reason(failed),))
     if not path.exists():
         return CellStatus(cell, State.MISSING)
     try:

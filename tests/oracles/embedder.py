@@ -25,6 +25,8 @@ _NAMES = (  # our name of a weight, that of the oracle
     (r"^conditioner\.(scale|shift)\.block\.0\.", r"conditioner.\1.first."),
     (r"^conditioner\.(scale|shift)\.block\.2\.", r"conditioner.\1.second."),
     (r"^conditioner\.(scale|shift)\.block\.4\.", r"conditioner.\1.third."),
+    (r"^hierarchy\.(sample|prototype)\.", r"\1_"),
+    (r"^hierarchy\.task\.", "task_features."),
 )
 
 

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from copy import deepcopy
-
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 from torch_geometric.data import Data
 
 from fsgc.methods.faith.method import Faith
-from tests.oracles.gin import PlainGIN
+from tests.oracles.gin import PlainGIN, copy_state
 
 Task = list[list[Data]]
 """`[N][K+Q]` graphs."""
@@ -32,12 +30,12 @@ class PlainFaith(nn.Module):
         self.threshold = ours.settings.threshold
         self.inductive = not ours.transductive
         self.rate = ours.settings.dropout
-        hierarchy = ours.hierarchy
-        self.sample_features, self.sample_score = deepcopy(hierarchy.sample.features), deepcopy(hierarchy.sample.score)
-        self.prototype_features = deepcopy(hierarchy.prototype.features)
-        self.prototype_score = deepcopy(hierarchy.prototype.score)
-        self.task_features = deepcopy(hierarchy.task)
-        self.classifier = deepcopy(ours.classifier)
+        embedding, width = ours.classifier.in_features, ours.settings.width
+        self.sample_features, self.sample_score = nn.Linear(embedding, width), nn.Linear(embedding, 1)
+        self.prototype_features, self.prototype_score = nn.Linear(width, width), nn.Linear(width, 1)
+        self.task_features = nn.Linear(width, width)
+        self.classifier = nn.Linear(embedding, ours.classifier.out_features)
+        copy_state(ours, self)
 
     def embed(self, tasks: list[Task]) -> list[list[Tensor]]:
         """Embeddings `[K+Q, in]` of every class of every task."""

@@ -1,8 +1,6 @@
-"""A GIN with a read-out per layer as public code has it, on PyG's layers; the encoder of `benchmarks.rows`."""
+"""A GIN with a read-out per layer as public code has it, on PyG's layers."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -11,38 +9,57 @@ from torch_geometric.data import Batch, Data
 from torch_geometric.nn import GINConv, global_add_pool
 
 from fsgc.episodes.batches import Episodes
+from fsgc.nn.convs import GINConv as OurConv
 from fsgc.nn.gin_read_outs import GINReadOuts
+from tests.oracles.embedder import plain_name
+
+
+class PlainBatchNormMLP(nn.Module):
+    """Two linear layers with batch norm and ReLU between them."""
+
+    def __init__(self, in_width: int, width: int) -> None:
+        super().__init__()
+        self.linears = nn.ModuleList([nn.Linear(in_width, width), nn.Linear(width, width)])
+        self.norms = nn.ModuleList([_named_norm(width)])
+
+    def forward(self, x: Tensor) -> Tensor:
+        """`[n, in]` to `[n, width]`."""
+        return self.linears[1](F.relu(self.norms[0]["norm"](self.linears[0](x))))  # type: ignore[index]
 
 
 class PlainGIN(nn.Module):
-    """The plain counterpart of `GINReadOuts` with batch norm, sums and MLPs of two layers, with its weights."""
+    """The counterpart of `GINReadOuts` with batch norm, sums and MLPs of two layers; its weights are to be set."""
 
     def __init__(self, ours: GINReadOuts) -> None:
         super().__init__()
-        self.convs, self.norms = nn.ModuleList(), nn.ModuleList()
-        layers: Any = zip(ours.convs, ours.norms, strict=True)
-        for conv, norm in layers:
-            width = conv.first.out_features
-            mlp = nn.Sequential(
-                nn.Linear(conv.first.in_features, width), nn.BatchNorm1d(width), nn.ReLU(), nn.Linear(width, width)
-            )
-            self.convs.append(GINConv(mlp, train_eps=conv.eps is not None))  # which draws the MLP's weights anew
-            pairs = ((mlp[0], conv.first), (mlp[1], conv.norms[0].norm), (mlp[3], conv.others[0]))
-            for plain, mine in pairs:
-                plain.load_state_dict(mine.state_dict())
-            if conv.eps is not None:
-                self.convs[-1].load_state_dict({"eps": conv.eps.data}, strict=False)
-            self.norms.append(nn.BatchNorm1d(width))
-            self.norms[-1].load_state_dict(norm.norm.state_dict())
+        width = ours.width
+        convs = [conv for conv in ours.convs if isinstance(conv, OurConv)]
+        self.convs = nn.ModuleList(
+            GINConv(PlainBatchNormMLP(conv.first.in_features, width), train_eps=conv.eps is not None) for conv in convs
+        )
+        self.norms = nn.ModuleList(_named_norm(width) for _ in ours.convs)
 
     def forward(self, graphs: list[Data]) -> list[Tensor]:
         """The read-out of every layer, `[g, d]` each."""
         batch = Batch.from_data_list(graphs)
         h, read_outs = batch.x, []
         for conv, norm in zip(self.convs, self.norms, strict=True):
-            h = F.relu(norm(conv(h, batch.edge_index)))
+            h = F.relu(norm["norm"](conv(h, batch.edge_index)))  # type: ignore[index]
             read_outs.append(global_add_pool(h, batch.batch))
         return read_outs
+
+
+def _named_norm(width: int) -> nn.ModuleDict:
+    """Batch norm under the name that ours has."""
+    return nn.ModuleDict({"norm": nn.BatchNorm1d(width)})
+
+
+def copy_state(ours: nn.Module, plain: nn.Module) -> None:
+    """Give the oracle the weights and the running statistics of a network of ours."""
+    mine = {plain_name(name): value for name, value in ours.state_dict().items()}
+    kept = {name: value for name, value in plain.state_dict().items() if name in mine or not name.endswith(".eps")}
+    # An ε that is not learned is a buffer of PyG's, 0, and nothing at all of ours.
+    plain.load_state_dict({name: mine[name].reshape(value.shape) for name, value in kept.items()}, strict=False)
 
 
 class DataCache:

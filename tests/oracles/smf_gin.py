@@ -9,7 +9,7 @@ from torch_geometric.data import Data
 from torch_geometric.utils import subgraph
 
 from fsgc.methods.smf_gin.method import SmfGin, SmfGinLocal
-from tests.oracles.gin import PlainGIN
+from tests.oracles.gin import PlainGIN, copy_state
 
 
 def halves(data: Data) -> list[Data]:
@@ -32,7 +32,8 @@ class PlainSmfGin(nn.Module):
         self.gin = PlainGIN(ours.gin)
         self.rate = ours.settings.dropout
         self.is_local = isinstance(ours, SmfGinLocal)
-        self.fusion = None if self.is_local else nn.Parameter(ours.fusion.detach().clone())
+        self.fusion = None if self.is_local else nn.Parameter(torch.empty_like(ours.fusion))
+        copy_state(ours, self)
 
     def embed(self, graphs: list[Data]) -> Tensor:
         """The given graphs, `[g, d]`."""

@@ -56,6 +56,16 @@ def test_validation_classes_play_with_their_stored_episodes(episodes: Episodes, 
     assert set(episodes.graphs.y[fold.known]) == set(base)
 
 
+def test_with_two_base_classes_nothing_is_left_to_fit_a_metric_on(episodes: Episodes) -> None:
+    split = replace(episodes.split, base=episodes.split.base[:2])
+    few = replace(episodes, split=split)
+    (fold,) = make_folds(few, seed=0, folds=6, per_fold=20)
+    assert len(fold.known) == 0
+    choice = Search(_rows(few), few.graphs.y, [fold], lambda *_: None).run()
+    assert choice.metric == METRICS[0]
+    assert choice.parts
+
+
 def _rows(episodes: Episodes) -> dict[tuple[str, str], np.ndarray]:
     """A view that tells the parity of a class, one that tells its half, and noise."""
     rng = np.random.default_rng(0)

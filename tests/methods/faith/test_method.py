@@ -23,6 +23,7 @@ from fsgc.training.plan import BatchPlan
 from fsgc.training.settings import Training, TrainSettings
 from tests.fitting import fit
 from tests.noise import with_novel_noise
+from tests.oracles.embedder import assert_same_gradients
 from tests.oracles.faith import PlainFaith, Task
 from tests.oracles.gin import DataCache
 from tests.resuming import curves_after_resuming
@@ -75,10 +76,7 @@ def test_loss_and_gradients_are_those_of_a_plain_loop_on_pyg(episodes: Episodes,
     torch.testing.assert_close(ours, theirs, rtol=1e-9, atol=1e-10)
     ours.backward()  # type: ignore[no-untyped-call]
     theirs.backward()  # type: ignore[no-untyped-call]
-    assert [n for n, p in method.named_parameters() if p.grad is None] == []
-    mine = torch.cat([p.grad.flatten() for p in method.parameters() if p.grad is not None]).sort().values
-    other = torch.cat([p.grad.flatten() for p in plain.parameters() if p.grad is not None]).sort().values
-    torch.testing.assert_close(mine, other, rtol=1e-7, atol=1e-9)
+    assert_same_gradients(method, plain, rtol=1e-7, atol=1e-9)
 
 
 @pytest.mark.usefixtures("double")

@@ -20,6 +20,7 @@ from fsgc.settings import from_mapping
 from fsgc.training.settings import Training, TrainSettings
 from tests.fitting import fit
 from tests.noise import with_novel_noise
+from tests.oracles.embedder import assert_same_gradients
 from tests.oracles.gin import DataCache
 from tests.oracles.smf_gin import PlainSmfGin
 from tests.renumbered import with_nodes_in_another_order
@@ -68,9 +69,7 @@ def test_loss_and_gradients_are_those_of_a_plain_loop_on_pyg(episodes: Episodes,
         torch.testing.assert_close(ours.total, loss, rtol=1e-9, atol=1e-10)
         ours.total.backward()  # type: ignore[no-untyped-call]
         loss.backward()  # type: ignore[no-untyped-call]
-        mine = torch.cat([p.grad.flatten() for p in method.parameters() if p.grad is not None]).sort().values
-        theirs = torch.cat([p.grad.flatten() for p in plain.parameters() if p.grad is not None]).sort().values
-        torch.testing.assert_close(mine, theirs, rtol=1e-7, atol=1e-9)
+        assert_same_gradients(method, plain, rtol=1e-7, atol=1e-9)
 
 
 @pytest.mark.usefixtures("double")
@@ -94,6 +93,15 @@ def test_scores_are_those_of_cl2n_by_its_formula(episodes: Episodes, name: str) 
                     distance = ((z[c, batch.shots + q] - prototype) ** 2).sum().sqrt()
                     row = c * (graphs.shape[1] - batch.shots) + q
                     torch.testing.assert_close(scores[episode, row, other], -distance, rtol=1e-8, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_the_loss_of_a_batch_is_the_mean_of_its_episodes(episodes: Episodes, name: str) -> None:
+    """With running statistics, since batch norm in training looks at the graphs of the whole batch."""
+    method = settled(make(episodes, name), episodes)
+    batch = next(episodes.batches("train", 5))
+    alone = [method.loss(EpisodeBatch(graphs[None], batch.shots)).total for graphs in batch.graphs]
+    torch.testing.assert_close(method.loss(batch).total, torch.stack(alone).mean())
 
 
 @pytest.mark.parametrize("name", ROWS)

@@ -23,9 +23,8 @@ from fsgc.settings import from_mapping
 from fsgc.training.settings import Training, TrainSettings
 from tests.fitting import fit
 from tests.noise import with_novel_noise
-from tests.oracles.embedder import copy_weights
+from tests.oracles.embedder import PlainEmbedder, assert_same_gradients, copy_weights
 from tests.oracles.gin import DataCache
-from tests.oracles.prototypical import PlainPN
 from tests.resuming import curves_after_resuming
 
 SMALL = SpnpSettings(width=8, lr=1e-2, scale=2.0)
@@ -51,12 +50,9 @@ class PlainProcess:
     """One episode after the other, one graph after the other; the embedder is that of plain PyG."""
 
     def __init__(self, method: PrototypicalNeuralProcess, episodes: Episodes) -> None:
-        shared = {name: getattr(method.settings, name) for name in asdict(EmbedderSettings())}
-        settings = PrototypicalSettings(**shared)
         self.method, self.data = method, DataCache(episodes)
-        self.plain = PlainPN(episodes.num_features, settings, task_adaptive=False, mixup=False)
-        copy_weights(method.embedder, self.plain.embedder)
-        self.plain.scale.data.copy_(method.scale.data)
+        self.embedder = PlainEmbedder(episodes.num_features, method.settings)
+        copy_weights(method.embedder, self.embedder)
 
     def encoded(self, encoder: Any, h: Tensor, codes: list[Tensor], first: int) -> list[Tensor]:
         """`MLP(h ‖ code)` of the first graphs of every class."""
@@ -86,11 +82,11 @@ class PlainProcess:
         prototypes = [method.attention(rows[:shots]).mean(0) for rows in u]
         queries = [row for rows in u for row in rows[shots:]]
         return torch.stack(
-            [torch.stack([-self.plain.scale * ((q - p) ** 2).sum() for p in prototypes]) for q in queries]
+            [torch.stack([-self.method.scale * ((q - p) ** 2).sum() for p in prototypes]) for q in queries]
         )
 
     def embed(self, graphs: Tensor) -> Tensor:
-        return self.plain.embedder(Batch.from_data_list(self.data(graphs))).view(*graphs.shape, -1)
+        return self.embedder(Batch.from_data_list(self.data(graphs))).view(*graphs.shape, -1)
 
     def loss(self, graphs: Tensor, shots: int, noise: Tensor) -> Tensor:
         """The negative evidence bound of one episode per query."""
@@ -132,9 +128,9 @@ def test_loss_gradients_and_probabilities_are_those_of_a_plain_loop(episodes: Ep
     for name, parameter in method.named_parameters():
         if parameter.grad is not None:  # the process; the embedder's weights have copies there
             torch.testing.assert_close(mine[name], parameter.grad, rtol=1e-7, atol=1e-9)
-    of_embedder = torch.cat([g.flatten() for n, g in mine.items() if n.startswith("embedder") or n == "scale"])
-    copies = torch.cat([p.grad.flatten() for p in plain.plain.parameters() if p.grad is not None])
-    torch.testing.assert_close(of_embedder.sort().values, copies.sort().values, rtol=1e-7, atol=1e-9)
+    for name, parameter in method.embedder.named_parameters():
+        parameter.grad = mine[f"embedder.{name}"]
+    assert_same_gradients(method.embedder, plain.embedder, rtol=1e-7, atol=1e-9)
     method.eval()
     scores = method.predict(batch)
     for row, graphs in zip(scores, batch.graphs, strict=True):
