@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from benchmarks import episodes, gsm, kernels, maml, prototypical, reading, transfer
+from benchmarks import discriminant, episodes, gsm, kernels, maml, prototypical, reading, rows, transfer
 
 
 def main() -> None:
@@ -10,10 +10,12 @@ def main() -> None:
     reading.main()
     episodes.main()
     kernels.main()
+    discriminant.main()
     prototypical.main()
     transfer.main()
     maml.main()
     gsm.main()
+    rows.main()
 
 
 if __name__ == "__main__":

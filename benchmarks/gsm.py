@@ -115,7 +115,7 @@ class PlainGsm(nn.Module):
 def _test_plain(
     plain: PlainGsm, episodes: Episodes, cache: dict[int, Data], batch: EpisodeBatch, embed_once: bool
 ) -> None:
-    labels = torch.arange(episodes.way).repeat_interleave(batch.shots)
+    labels = batch.support_labels
     for graphs in batch.graphs:
         order = torch.cat([graphs[:, : batch.shots].flatten(), graphs[:, batch.shots :].flatten()]).tolist()
         for graph in order:

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
-import grakel
 import numpy as np
 import torch
 from sklearn.svm import SVC
 
 from benchmarks.timing import report, seconds
 from fsgc.data.catalog import dataset
-from fsgc.data.graph_store import GraphStore
 from fsgc.data.triangles import generate_triangles
 from fsgc.episodes.batches import EpisodeBatch
 from fsgc.episodes.sampling import sample_episodes
@@ -20,37 +17,21 @@ from fsgc.methods.contract import TaskShape
 from fsgc.methods.kernel.compute import compute_gram
 from fsgc.methods.kernel.method import KernelMethod, SvcSettings
 from fsgc.methods.kernel.settings import KernelSettings
+from tests.methods.kernel.oracle import grakel_graphs, kernel_of
 
 EPISODES, SHOTS, QUERIES = 5000, 5, 15
 # A refit of all 5000 episodes takes minutes to hours: some are timed, and the time is scaled.
 SAMPLE = {"wl": 10, "sp": 10, "graphlet": 2}
-PLAIN: dict[str, Callable[[], Any]] = {
-    "wl": lambda: grakel.WeisfeilerLehman(n_iter=5, normalize=True),
-    "sp": lambda: grakel.ShortestPath(normalize=True),
-    "graphlet": lambda: grakel.GraphletSampling(k=5),
-}
 
 
 def refit(kernel: str, graphs: list[list[Any]], episodes: EpisodeBatch) -> None:
     """What the authors' code does with each of the episodes."""
     way = episodes.graphs.shape[1]
     for support, query in zip(episodes.support.flatten(1).tolist(), episodes.query.flatten(1).tolist(), strict=True):
-        fitted = PLAIN[kernel]()
+        fitted = kernel_of(kernel)
         between = fitted.fit_transform([graphs[g] for g in support])
         machine = SVC(kernel="precomputed").fit(between, np.repeat(np.arange(way), SHOTS))
         machine.predict(fitted.transform([graphs[g] for g in query]))
-
-
-def grakel_graphs(graphs: GraphStore) -> list[list[Any]]:
-    """Adjacency matrices and labels by node, of all graphs."""
-    edges = np.split(graphs.edge_index, graphs.edge_ptr[1:-1], axis=1)
-    labels = np.split(graphs.degree, graphs.node_ptr[1:-1])
-    result = []
-    for (source, target), own in zip(edges, labels, strict=True):
-        matrix = np.zeros((len(own), len(own)), dtype=int)
-        matrix[source, target] = 1
-        result.append([matrix, dict(enumerate(own.tolist()))])
-    return result
 
 
 def main() -> None:
@@ -59,7 +40,7 @@ def main() -> None:
     pools = [np.flatnonzero(graphs.y == c) for c in entry.novel]
     drawn = sample_episodes(pools, EPISODES, entry.way, SHOTS + QUERIES, ("bench", 0))
     episodes = EpisodeBatch(torch.from_numpy(drawn.astype(np.int64)), SHOTS)
-    given = grakel_graphs(graphs)
+    given = grakel_graphs(graphs, graphs.degree)
     for kernel, sample in SAMPLE.items():
         method = KernelMethod(TaskShape(1, entry.way, len(entry.base)), SvcSettings(), kernel=kernel)
 

@@ -9,32 +9,17 @@ import warnings
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor
 from torch_geometric.data import Data
 
 import fsgc
 from benchmarks.fresh import fresh_method
-from benchmarks.plain_classifier import PlainClassifier, collate, copy_weights
 from benchmarks.timing import report, seconds
 from fsgc.episodes.batches import EpisodeBatch, Episodes
 from fsgc.methods.maml.method import Maml
+from tests.oracles.classifier import PlainClassifier, maml_scores
+from tests.oracles.embedder import copy_weights
 
 STEPS, EPISODES_A_STEP, PLAIN_EPISODES = 3, 32, 8
-
-
-def plain_scores(
-    plain: PlainClassifier, episodes: Episodes, cache: dict[int, Data], episode: EpisodeBatch, lr: float, steps: int
-) -> Tensor:
-    """The logits of the queries of one episode after adaptation, `[N·Q, N]`, differentiable through the steps."""
-    way = episode.graphs.shape[1]
-    support, query = (collate(episodes, cache, graphs) for graphs in (episode.support, episode.query))
-    labels = torch.arange(way).repeat_interleave(episode.shots)
-    fast: dict[str, Tensor] = dict(plain.named_parameters())
-    for _ in range(steps):
-        loss = F.cross_entropy(torch.func.functional_call(plain, fast, (support,)), labels)
-        grads = torch.autograd.grad(loss, list(fast.values()), create_graph=plain.training)
-        fast = {name: weight - lr * grad for (name, weight), grad in zip(fast.items(), grads, strict=True)}
-    return torch.func.functional_call(plain, fast, (query,))
 
 
 def _train_plain(
@@ -44,7 +29,7 @@ def _train_plain(
     optimiser.zero_grad()
     for graphs in batch.graphs:
         episode = EpisodeBatch(graphs[None], batch.shots)
-        scores = plain_scores(plain, episodes, cache, episode, method.settings.inner_lr, method.settings.inner_steps)
+        scores = maml_scores(plain, episodes, cache, episode, method.settings.inner_lr, method.settings.inner_steps)
         loss = F.cross_entropy(scores, episode.labels[0]) / len(batch.graphs)
         loss.backward()  # type: ignore[no-untyped-call]
     optimiser.step()
@@ -63,7 +48,7 @@ def _test_plain(
 ) -> None:
     for graphs in batch.graphs:
         episode = EpisodeBatch(graphs[None], batch.shots)
-        plain_scores(plain, episodes, cache, episode, method.settings.inner_lr, method.settings.test_steps)
+        maml_scores(plain, episodes, cache, episode, method.settings.inner_lr, method.settings.test_steps)
 
 
 def _compare(key: str) -> None:

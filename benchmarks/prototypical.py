@@ -1,4 +1,4 @@
-"""PN and PN+TAE+MU, trained and tested, against the same networks on plain PyG (`benchmarks.plain`)."""
+"""PN and PN+TAE+MU, trained and tested, against the same networks on plain PyG (`tests.oracles`)."""
 
 from __future__ import annotations
 
@@ -8,25 +8,18 @@ import time
 import warnings
 
 import torch
-from torch import Tensor
 from torch_geometric.data import Data
 
 import fsgc
 from benchmarks.fresh import fresh_method
-from benchmarks.plain import PlainPN, copy_weights
 from benchmarks.timing import report, seconds
 from fsgc.episodes.batches import EpisodeBatch, Episodes
 from fsgc.methods.learned import LearnedMethod
 from fsgc.methods.prototypical.method import PrototypicalNetwork
+from tests.oracles.embedder import copy_weights
+from tests.oracles.prototypical import PlainPN, nested
 
 STEPS, EPISODES_A_STEP, PLAIN_TEST = 12, 32, 64
-
-
-def _lists(episodes: Episodes, cache: dict[int, Data], graphs: Tensor) -> list[list[list[Data]]]:
-    for graph in graphs.flatten().tolist():
-        if graph not in cache:
-            cache[graph] = episodes.graphs.to_data(graph, episodes.features)
-    return [[[cache[g] for g in c] for c in e] for e in graphs.tolist()]
 
 
 def _train_ours(method: LearnedMethod, batches: list[EpisodeBatch]) -> None:
@@ -41,7 +34,7 @@ def _train_plain(plain: PlainPN, episodes: Episodes, cache: dict[int, Data], bat
     optimiser = torch.optim.Adam(plain.parameters(), lr=1e-4)
     for batch in batches:
         optimiser.zero_grad()
-        loss, _ = plain(_lists(episodes, cache, batch.support), _lists(episodes, cache, batch.query))
+        loss, _ = plain(nested(episodes, cache, batch.support), nested(episodes, cache, batch.query))
         loss.backward()
         optimiser.step()
 
@@ -49,7 +42,7 @@ def _train_plain(plain: PlainPN, episodes: Episodes, cache: dict[int, Data], bat
 @torch.inference_mode()
 def _test_plain(plain: PlainPN, episodes: Episodes, cache: dict[int, Data]) -> None:
     for batch in list(episodes.batches("test", 32))[: PLAIN_TEST // 32]:
-        plain(_lists(episodes, cache, batch.support), _lists(episodes, cache, batch.query))
+        plain(nested(episodes, cache, batch.support), nested(episodes, cache, batch.query))
 
 
 @torch.inference_mode()

@@ -17,5 +17,5 @@ def seconds(work: Callable[[], object], repeats: int) -> float:
 
 
 def report(what: str, ours: float, plain: float, unit: str = "s") -> None:
-    """One line: both figures and their ratio."""
+    """One line: both times and their ratio."""
     print(f"{what:66} ours {ours:9.4f} {unit}   plain {plain:9.4f} {unit}   {plain / ours:7.1f} times", flush=True)

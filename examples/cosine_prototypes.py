@@ -1,8 +1,9 @@
 """A method in one file: prototypes compared by cosine similarity instead of squared distance.
 
-To make it a row of the tables, put it into `fsgc/methods/` and add a line to `METHODS` in `fsgc/methods/registry.py`:
+It is named by its file, wherever that is; no line anywhere else is needed:
 
-    "pn_cosine": Entry("PN cosine", "Prototypes by cosine similarity.", "cosine_prototypes:CosinePrototypes"),
+    fsgc train examples/cosine_prototypes.py:CosinePrototypes triangles_gen -o cosine.pt
+    dvc exp run -S model=examples/cosine_prototypes.py:CosinePrototypes
 """
 
 from __future__ import annotations

@@ -127,9 +127,11 @@ def _settings(step: str, experiment: Experiment) -> dict[str, Any]:
 def code_of(modules: Iterable[str]) -> dict[str, str]:
     """Module -> digest of its syntax, for all modules of ours that importing `modules` loads."""
     todo, found = list(modules), {}
+    # Of another package, which a method may come from, too.
+    ours = frozenset((PACKAGE, *(module.split(".")[0] for module in todo if not module.endswith(".py"))))
     while todo:
         module = todo.pop()
-        source = _source(module)
+        source = _source(module, ours)
         if source is None or module in found or module in RESOLVED:
             continue
         found[module], imports = _digest_and_imports(source, source.stat().st_mtime_ns)
@@ -138,9 +140,10 @@ def code_of(modules: Iterable[str]) -> dict[str, str]:
     return dict(sorted(found.items()))
 
 
-def _source(module: str) -> Path | None:
-    """The file of a module of ours; None for any other module."""
-    if module.split(".")[0] != PACKAGE and not module.endswith(".py"):
+@cache
+def _source(module: str, ours: frozenset[str]) -> Path | None:
+    """The file of a module of the packages `ours`; None for any other module."""
+    if module.split(".")[0] not in ours and not module.endswith(".py"):
         return None
     if module.endswith(".py"):  # a method from a file of the user's
         return Path(module)

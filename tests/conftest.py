@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import os
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 import torch
 from hypothesis import settings
+
+if TYPE_CHECKING:
+    from fsgc.episodes.batches import Episodes
 
 # Determinism over exploration: CI fails only for what a change broke.
 settings.register_profile("fsgc", derandomize=True, deadline=None, max_examples=50)
@@ -67,3 +71,33 @@ def precision(request: pytest.FixtureRequest) -> torch.dtype:
     if request.param == "double":
         request.getfixturevalue("double")
     return torch.get_default_dtype()
+
+
+@pytest.fixture(scope="session")
+def shape_episodes() -> Episodes:
+    """Episodes of simple shapes, few and small."""
+    from fsgc.dataset import Dataset
+    from fsgc.episodes.settings import EpisodeSettings
+    from tests.shapes import shapes
+
+    few = EpisodeSettings(queries=2, train_epochs=1, train_per_epoch=8, val=4, test=6)
+    return Dataset.from_networkx(*shapes(20)).split(way=2, novel=["ring", "star"]).episodes(shots=2, settings=few)
+
+
+@pytest.fixture(scope="session")
+def model_file(shape_episodes: Episodes, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """The file of a model by name, trained once for all tests."""
+    from fsgc.dataset import train
+
+    folder = tmp_path_factory.mktemp("models")
+
+    def find(name: str) -> Path:
+        path = folder / f"{name}.pt"
+        if not path.exists():
+            small = {"gsm": {"super_classes": 2, "fine_tune_steps": 5}}.get(name, {})
+            train(name, shape_episodes, loop={"max_epochs": 1, "batch_size": 4, "accelerator": "cpu"}, **small).save(
+                path
+            )
+        return path
+
+    return find

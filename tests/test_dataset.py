@@ -13,7 +13,7 @@ import fsgc
 from fsgc.episodes.settings import EpisodeSettings
 from fsgc.errors import DataFormatError, SettingsError, StoreError
 from tests.data.formats import made
-from tests.prediction.conftest import data_of, shapes
+from tests.shapes import data_of, shapes
 
 FEW = EpisodeSettings(queries=2, train_epochs=1, train_per_epoch=8, val=4, test=12)
 

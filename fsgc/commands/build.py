@@ -19,7 +19,11 @@ def build(keys: tuple[str, ...], everything: bool, shots: tuple[int, ...], seed:
 
     Raw files come from their public addresses, or from a mirror: set FSGC_MIRROR to a directory or an address that has
     them. The stores go below data/ of the project, or below FSGC_DATA.
-    """
+
+    \b
+    Example:
+      fsgc build coil_del enzymes -k 5 -k 10
+    """  # noqa: D301  (click reads the \b as "keep these lines")
     # Imported here: PyTorch takes seconds to load, and `fsgc --help` should not wait for it.
     from fsgc.api import load_episodes
 

@@ -160,20 +160,29 @@ def add(
 
     Reads and checks them, splits their classes, tells what it found and writes datasets/NAME.toml; NAME then works
     wherever the key of a dataset does. The graphs stay where they are.
-    """
+
+    \b
+    Example:
+      fsgc datasets add molecules.smi --name molecules --novel active,inactive
+    """  # noqa: D301  (click reads the \b as "keep these lines")
     from fsgc.data.own import Choices, add_dataset
 
     choices = Choices(
         way, min_class, drop_empty, _listed(novel) or None, _listed(leave_out), format_name, _listed(features) or None
     )
-    for line in _told(add_dataset(source, name, choices, sha256, replace), name, choices.min_class):
+    for line in _told(add_dataset(source, name, choices, sha256, replace), name, choices.min_class, novel is not None):
         click.echo(line)
 
 
 @datasets.command()
 @click.argument("name")
 def remove(name: str) -> None:
-    """Forget the dataset NAME of yours: its entry and everything stored of it, but not your files."""
+    """Forget the dataset NAME of yours: its entry and everything stored of it, but not your files.
+
+    \b
+    Example:
+      fsgc datasets remove molecules
+    """  # noqa: D301  (click reads the \b as "keep these lines")
     from fsgc.data.own import remove_dataset
 
     for path in remove_dataset(name):
@@ -184,7 +193,7 @@ def _listed(text: str | None) -> list[str]:
     return [part.strip() for part in (text or "").split(",") if part.strip()]
 
 
-def _told(added: Added, name: str, min_class: int) -> list[str]:
+def _told(added: Added, name: str, min_class: int, novel_given: bool) -> list[str]:
     """What was found, line by line."""
     from fsgc.data.own_split import RULE
 
@@ -223,7 +232,7 @@ def _told(added: Added, name: str, min_class: int) -> list[str]:
             f"split: {len(split.base)} base / {validation} / {len(split.novel)} novel classes, {split.way}-way, up to "
             f"{split.most_shots} shots"
         ),
-        f"  ({RULE})",
+        *([] if novel_given else [f"  ({RULE})"]),
         f"written to {added.file}",
         f"next: fsgc train pn {name} -k {min(5, split.most_shots)} -o {name}.pt",
     ]

@@ -12,7 +12,8 @@ import click
 @click.option("-d", "--dataset", help="Test on another dataset than it was trained on; the features must fit.")
 @click.option("-k", "--shots", type=click.IntRange(1), help="Test with another K than it was trained with.")
 @click.option("-o", "--out", type=click.Path(path_type=Path), help="Where to write; default: beside the model file.")
-def evaluate(model_file: Path, dataset: str | None, shots: int | None, out: Path | None) -> None:
+@click.option("--method", help="Allow the code in FILE.PY:CLASS, if the model was trained with it.")
+def evaluate(model_file: Path, dataset: str | None, shots: int | None, out: Path | None, method: str | None) -> None:
     """Score all stored test episodes with the model in MODEL_FILE, as written by 'fsgc train'.
 
     Writes everything known of the result (record.json), a row per episode (episodes.parquet) and the scores
@@ -24,10 +25,13 @@ def evaluate(model_file: Path, dataset: str | None, shots: int | None, out: Path
     """  # noqa: D301
     from fsgc.api import experiment_of, open_experiment
     from fsgc.evaluation.summary import result_line
+    from fsgc.methods.registry import method_entry
     from fsgc.recipes import recorded
     from fsgc.steps import evaluate as step
     from fsgc.workspace import Workspace
 
+    if method:
+        method_entry(method)
     workspace = Workspace.find()
     experiment = experiment_of(model_file, dataset, shots)
     open_experiment(experiment, workspace, any_settings=True)

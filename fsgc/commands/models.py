@@ -23,10 +23,12 @@ def models(name: str | None, as_json: bool) -> None:
       fsgc models            # all of them
       fsgc models pn_tae     # the settings of one
     """  # noqa: D301  (click reads the \b as "keep these lines")
+    from fsgc.methods.plugins import installed
     from fsgc.methods.registry import METHODS, method_entry
 
     if name is None:
-        rows = [[key, entry.title, entry.about, entry.method().section] for key, entry in METHODS.items()]
+        entries = {**METHODS, **{key: method_entry(key) for key in installed()}}
+        rows = [[key, entry.title, entry.about, entry.section] for key, entry in entries.items()]
         if as_json:
             click.echo(json.dumps([dict(zip(("name", "title", "about", "section"), row, strict=True)) for row in rows]))
         else:
@@ -37,6 +39,6 @@ def models(name: str | None, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps({"name": name, "title": entry.title, "about": entry.about, "settings": settings}))
         return
-    click.echo(f"{entry.title}: {entry.about}\nSection of params.yaml: {entry.method().section}\n")
+    click.echo(f"{entry.title}: {entry.about}\nSection of params.yaml: {entry.section}\n")
     for key, value in settings.items():
         click.echo(f"  {key:18} {value}")

@@ -27,9 +27,10 @@ PRINTED = 20
 )
 @click.option("--format", "format_name", help="tu, csv, smiles, xml, json or pyg; recognised if not given.")
 @click.option("--drop-empty", is_flag=True, help="Leave out graphs without nodes.")
+@click.option("--method", help="Allow the code in FILE.PY:CLASS, if the model was trained with it.")
 def predict(
     model: str, known: Path, new: Path, out: Path | None, report: Path | None, nearest: int, format_name: str | None,
-    drop_empty: bool,
+    drop_empty: bool, method: str | None,
 ) -> None:  # fmt: skip
     """Classify the graphs at --query by the labelled ones at --support, each a file, a folder or a zip.
 
@@ -43,8 +44,11 @@ def predict(
     """  # noqa: D301
     from fsgc.data.formats.read import read_graphs
     from fsgc.errors import DataFormatError
+    from fsgc.methods.registry import method_entry
     from fsgc.prediction.classifier import FewShotClassifier
 
+    if method:
+        method_entry(method)
     labelled, unlabelled = read_graphs(known, format_name), read_graphs(new, format_name)
     if drop_empty:
         labelled, unlabelled = labelled.without_empty(), unlabelled.without_empty()

@@ -2,19 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import click
-
-from fsgc.data.graph_store import GraphStore
-from fsgc.episodes.store import EpisodeStore
-from fsgc.errors import StoreError
-from fsgc.evaluation.summary import result_line
-from fsgc.settings import load_params
-from fsgc.workspace import Workspace
-
-METRICS = Path("metrics.json")
 
 
 @click.command()
@@ -26,20 +16,38 @@ def results() -> None:
       dvc repro && fsgc results
       fsgc results
     """  # noqa: D301  (click reads the \b as "keep these lines")
-    params, workspace = load_params(), Workspace(Path("data"))
-    key, shots, seed = params["dataset"], params["shots"], params["seed"]
-    graphs = GraphStore.load(workspace.graphs(key))
-    store = EpisodeStore.open(workspace.episodes(key, shots, seed))
+    import json
+
+    from fsgc.data.graph_store import GraphStore
+    from fsgc.episodes.store import EpisodeStore
+    from fsgc.errors import StoreError
+    from fsgc.evaluation.results import RECORD
+    from fsgc.evaluation.summary import result_line
+    from fsgc.experiment import Experiment
+    from fsgc.workspace import ExperimentWorkspace
+
+    keys, workspace = Experiment.load().keys, ExperimentWorkspace(Path("data"))
+    record = Path("results") / RECORD
+    if not record.exists():
+        raise StoreError(f"{record} does not exist; run 'dvc repro'")
+    try:
+        line = result_line(json.loads(record.read_bytes()))
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise StoreError(
+            f"{record} is damaged ({error!r}); run 'dvc checkout', or delete it and 'dvc repro'"
+        ) from error
+    graphs = GraphStore.load(workspace.graphs(keys.dataset))
+    store = EpisodeStore.open(workspace.episodes(keys.dataset, keys.shots, keys.seed))
     settings = store.settings
-    if not METRICS.exists():
-        raise StoreError(f"{METRICS} does not exist; run 'dvc repro'")
-    click.echo(f"\nResults of the experiment '{params['model']}' on '{key}', {shots}-shot, seed {seed}:")
-    click.echo(f"  graphs     {workspace.graphs(key)}: {len(graphs)} graphs of {len(graphs.classes)} classes")
+    click.echo(f"\nResults of the experiment '{keys.model}' on '{keys.dataset}', {keys.shots}-shot, seed {keys.seed}:")
+    click.echo(f"  graphs     {workspace.graphs(keys.dataset)}: {len(graphs)} graphs of {len(graphs.classes)} classes")
     click.echo(
         f"  episodes   {store.path}: {store.way}-way, {settings.train_epochs} epochs of {settings.train_per_epoch} "
         f"for training, {settings.val} for validation, {settings.test} for test"
     )
     click.echo("  model      results/model.pt, its curves in results/curves (dvc plots show)")
-    click.echo("  scores     results/scores.zarr, a row per test episode in results/episodes.parquet")
-    click.echo(f"  metrics    {METRICS} (dvc metrics show)")
-    click.echo(result_line(json.loads(METRICS.read_text(encoding="utf-8"))))
+    click.echo(
+        "  outcomes   results/outcomes.bin, results/scores.zarr, one row per test episode in results/episodes.parquet"
+    )
+    click.echo(f"  metrics    metrics.json (dvc metrics show), everything in {record}")
+    click.echo(line)

@@ -47,7 +47,12 @@ def tables() -> None:
 @click.argument("keys", nargs=-1, metavar="[TABLE]...")
 @cells_option
 def show(keys: tuple[str, ...], root: Path) -> None:
-    """Print the tables named TABLE, or all: d_a, d_b, ablation, pooling, other, efficiency, datasets."""
+    """Print the tables named TABLE, or all: d_a, d_b, ablation, pooling, discriminant, other, efficiency, datasets.
+
+    \b
+    Example:
+      fsgc tables show d_a d_b
+    """  # noqa: D301  (click reads the \b as "keep these lines")
     from fsgc.report.render import marks
     from fsgc.report.tables import choose
 
@@ -79,7 +84,12 @@ def show(keys: tuple[str, ...], root: Path) -> None:
     help="May be repeated.",
 )
 def write(keys: tuple[str, ...], root: Path, out: Path, formats: tuple[str, ...]) -> None:
-    """Write the tables named TABLE, or all, as Markdown, LaTeX (booktabs, graphicx) and CSV."""
+    """Write the tables named TABLE, or all, as Markdown, LaTeX (booktabs, graphicx) and CSV.
+
+    \b
+    Example:
+      fsgc tables write d_a -f tex -o paper/tables
+    """  # noqa: D301  (click reads the \b as "keep these lines")
     from fsgc.report.tables import choose, write_tables
 
     for path in write_tables(choose(load_tables(root)[1], keys), out, formats):

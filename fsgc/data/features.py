@@ -26,6 +26,7 @@ from fsgc.data.encodings import (
     WordVectors,
 )
 from fsgc.data.graph_store import GraphStore
+from fsgc.data.structure import node_structure
 from fsgc.errors import DataFormatError, SettingsError
 
 
@@ -49,6 +50,7 @@ FEATURES: Mapping[str, Feature] = {
     "label_onehot": Feature(lambda graphs: graphs.node_label, OneHot),
     "attributes": Feature(lambda graphs: graphs.node_attr, Standardised),
     "attributes_raw": Feature(lambda graphs: graphs.node_attr, AsIs),
+    "structure": Feature(node_structure, Standardised),
     "idf": Feature(_words, InverseDocumentFrequency),
     "word_vectors": Feature(_words, WordVectors),
 }
@@ -118,8 +120,29 @@ class FeatureEncoder:
         return cls(names, tuple(encodings), int(state["num_attributes"]))
 
 
+STRUCTURAL = "structural"
+
+
+def _own_values(dataset: Dataset) -> tuple[str, ...]:
+    """What a dataset's nodes have beside their place in the graph."""
+    if "attributes" in dataset.features:
+        return ("attributes",)
+    if "idf" in dataset.features:
+        return ("idf",)
+    return () if dataset.node_labels in ("degree", "none") else ("label_onehot",)
+
+
 def check_features(dataset: Dataset, choice: str, as_authors: bool = False) -> tuple[str, ...]:
-    """The names of the features that a setting chooses: `dataset`, those of the catalog, or names joined by `+`."""
+    """The names of the features that a setting chooses.
+
+    Args:
+        dataset: the dataset.
+        choice: `dataset`, those of the catalog; `structural`, what surrounds a node together with its attributes or
+            label where the dataset has them; or names joined by `+`.
+        as_authors: whether to take what the authors' code takes, where that differs from the catalog.
+    """
+    if choice == STRUCTURAL:
+        return ("structure", *_own_values(dataset))
     if choice == "dataset":
         return dataset.authors_features if as_authors and dataset.authors_features else dataset.features
     names = tuple(choice.split("+"))
@@ -127,7 +150,8 @@ def check_features(dataset: Dataset, choice: str, as_authors: bool = False) -> t
     if unknown:
         allowed = ", ".join(FEATURES)
         raise SettingsError(
-            f"features must be 'dataset' or names from {allowed} joined by '+', got {choice!r}", key="features"
+            f"features must be 'dataset', '{STRUCTURAL}' or names from {allowed} joined by '+', got {choice!r}",
+            key="features",
         )
     return names
 

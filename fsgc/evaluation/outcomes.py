@@ -188,6 +188,7 @@ def _digest(header: dict[str, Any], payload: bytes) -> str:
     return hashlib.sha256(_line(header) + b"\n" + payload).hexdigest()
 
 
+@lru_cache(maxsize=32)
 def _by_graph(stream: EpisodeStream) -> npt.NDArray[np.intp]:
     """The queries in the order of their graphs.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import time
 from collections.abc import Mapping
@@ -72,8 +73,10 @@ def evaluate(
         "test_seconds": seconds,
         "train": asdict(model.report),
     }
+    parquet = io.BytesIO()
+    table.write_parquet(parquet)  # to a file, polars would raise an error of its own where the disk is full
     with replacing(out / "episodes.parquet") as partial:
-        table.write_parquet(partial)
+        partial.write_bytes(parquet.getvalue())
     write_arrays(out / "scores.zarr", {"scores": values}, {"kind": SCORES_KIND, **identity})
     outcomes.save(out / OUTCOMES)
     write_json(out / record_name, record)

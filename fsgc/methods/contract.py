@@ -106,6 +106,7 @@ class Method(ABC):
         has_prototypes: whether it classifies by the means of the supports' embeddings.
         episodes_at_once: how many episodes `predict` should be given at a time.
         any_way: whether it tells any number of classes apart, or only as many as it was made for.
+        reads_nodes: whether it looks at the labels and attributes of nodes themselves, beside their features.
     """
 
     settings_type: ClassVar[type[Any]]
@@ -116,6 +117,7 @@ class Method(ABC):
     has_prototypes: bool = False
     episodes_at_once: int = 64
     any_way: ClassVar[bool] = True
+    reads_nodes: ClassVar[bool] = False
 
     @abstractmethod
     def __init__(self, shape: TaskShape, settings: Any, **options: Any) -> None:

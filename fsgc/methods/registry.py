@@ -12,6 +12,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from fsgc.errors import SettingsError
+from fsgc.methods import plugins
 
 if TYPE_CHECKING:
     from fsgc.methods.contract import Method, TaskShape
@@ -24,7 +25,8 @@ class Entry:
     Attributes:
         title: its name in tables.
         about: what it is, in a sentence.
-        path: `module:Class`. The class says with `settings_type` and `section` where its hyperparameters are.
+        path: `module:Class`, or `file.py:Class`. The class says with `settings_type` and `section` where its
+            hyperparameters are.
         options: arguments of the class beyond the shape of the task and the settings.
     """
 
@@ -35,17 +37,19 @@ class Entry:
 
     @property
     def module(self) -> str:
-        """The full name of the module."""
-        return self.path.split(":")[0]
+        """The full name of the module, or the path of the file."""
+        return self.path.rpartition(":")[0]
 
     @property
     def section(self) -> str:
         """The section of `params.yaml` with its hyperparameters."""
-        return self.method().section
+        return plugins.section_of(self.method())
 
     def method(self) -> type[Method]:
         """The class."""
-        result: type[Method] = getattr(import_module(self.module), self.path.split(":")[1])
+        if not self.module.startswith("fsgc."):
+            return plugins.load(self.path)
+        result: type[Method] = getattr(import_module(self.module), self.path.rpartition(":")[2])
         return result
 
     def make(self, shape: TaskShape, settings: Any) -> Method:
@@ -60,6 +64,10 @@ def _pn(title: str, about: str, **options: Any) -> Entry:
 def _transfer(conv: str) -> Entry:
     about = f"A {conv.upper()} that classifies base classes, frozen; a head per episode."
     return Entry(conv.upper(), about, "fsgc.methods.transfer:Transfer", {"conv": conv})
+
+
+def _faith(title: str, about: str, **options: Any) -> Entry:
+    return Entry(title, about, "fsgc.methods.faith.method:Faith", options)
 
 
 def _kernel(name: str, title: str, about: str) -> Entry:
@@ -83,6 +91,23 @@ METHODS: Mapping[str, Entry] = {
     "gcn": _transfer("gcn"),
     "gsm": Entry(
         "GSM*", "Super-classes from spectra, attention among graphs.", "fsgc.methods.gsm.method:GraphSpectralMeasures"
+    ),
+    "faith": _faith("FAITH", "An episode among tasks of base classes; its queries are seen together."),
+    "faith_inductive": _faith("FAITH, inductive", "The same, each query by itself.", inductive=True),
+    "smf_gin": Entry(
+        "SMF-GIN",
+        "GIN read-outs fused; prototypes of centred, normalised embeddings.",
+        "fsgc.methods.smf_gin.method:SmfGin",
+    ),
+    "smf_gin_local": Entry(
+        "SMF-GIN, local",
+        "The same with halves of the graph, cut by the order of its nodes.",
+        "fsgc.methods.smf_gin.method:SmfGinLocal",
+    ),
+    "spnp": Entry(
+        "SPNP (from its abstract)",
+        "A neural process over PN's embeddings; no claim about the published accuracies.",
+        "fsgc.methods.spnp.method:PrototypicalNeuralProcess",
     ),
     "untrained": Entry(
         "Untrained",
@@ -126,9 +151,31 @@ METHODS: Mapping[str, Entry] = {
 
 
 def method_entry(name: str) -> Entry:
-    """The entry `name`; an unknown one is an error that lists what there is."""
-    if name not in METHODS:
-        near = difflib.get_close_matches(name, METHODS, n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else "."
-        raise SettingsError(f"model: unknown method {name!r}{hint} There are: {', '.join(METHODS)}")
-    return METHODS[name]
+    """The entry of a method that the user names: a name of ours or of an installed package, or `file.py:Class`.
+
+    An unknown one is an error that lists what there is.
+    """
+    if name in METHODS:
+        return METHODS[name]
+    if plugins.is_file(name):
+        entry = _of_plugin(name)
+        plugins.named_by_user(name)
+        return entry
+    installed = plugins.installed()
+    if name in installed:
+        return _of_plugin(installed[name])
+    known = [*METHODS, *installed]
+    near = difflib.get_close_matches(name, known, n=1)
+    hint = f"; did you mean {near[0]!r}?" if near else "."
+    raise SettingsError(f"model: unknown method {name!r}{hint} There are: {', '.join(known)}, or file.py:Class")
+
+
+def stored_entry(name: str) -> Entry:
+    """The entry of a method that a model file names: a user's file only if the user has named it as well."""
+    return method_entry(plugins.as_named(name))
+
+
+def _of_plugin(path: str) -> Entry:
+    method = plugins.load(path)
+    about = (method.__doc__ or "").strip().splitlines()
+    return Entry(method.__name__, about[0] if about else "", path)

@@ -51,7 +51,7 @@ class Transfer(LearnedMethod):
     """An embedder trained with a classifier of base graphs; at test a head per episode.
 
     Args:
-        shape: of the tasks.
+        shape: of the episodes.
         settings: hyperparameters.
         conv: the convolution, in place of that of the settings: the three methods share a section.
     """

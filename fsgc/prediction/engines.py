@@ -13,7 +13,7 @@ from torch import Tensor
 from fsgc.data.encodings import FeatureTable
 from fsgc.data.graph_store import GraphStore
 from fsgc.data.vocabulary import GraphVocabulary
-from fsgc.errors import FsgcError, SettingsError
+from fsgc.errors import FsgcError, SettingsError, StoreError
 from fsgc.methods.contract import Method, TaskShape
 from fsgc.methods.learned import LearnedMethod
 from fsgc.methods.registry import METHODS, method_entry
@@ -58,19 +58,30 @@ class Engine(ABC):
 class MethodEngine(Engine):
     """A method: one restored from a model file, or one that has nothing to learn."""
 
-    def __init__(self, name: str, method: Method, way: int, restored: Restored | None = None) -> None:
-        self.name, self.method, self.way = name, method, way
+    def __init__(self, name: str, method: Method, shape: TaskShape, restored: Restored | None = None) -> None:
+        self.name, self.method, self.way, self.width = name, method, shape.way, shape.num_features
         self.encoder = restored.inputs.encoder if restored else None
         self.transductive = method.transductive
         if restored:
             self.vocabulary, self.features = restored.inputs.vocabulary, restored.inputs.encoder.names
+            if method.reads_nodes:
+                self.features = (*self.features, *Engine.features)
         if isinstance(method, LearnedMethod):
             method.eval()
 
     def attach(self, graphs: GraphStore) -> None:
         """See `Engine`."""
-        empty = FeatureTable(np.zeros((1, 1), np.float32), np.zeros(len(graphs.node_label), np.int64))
-        self.method.attach_graphs(graphs, self.encoder.encode(graphs) if self.encoder else empty)
+        features = FeatureTable(np.zeros((1, 1), np.float32), np.zeros(len(graphs.node_label), np.int64))
+        if self.encoder:
+            try:
+                features = self.encoder.encode(graphs)
+            except (ValueError, IndexError, TypeError) as error:
+                raise StoreError(f"the model file cannot make features of graphs ({error}); train it again") from error
+            if features.table.shape[1] != self.width:
+                raise StoreError(
+                    f"the model takes {self.width} features of a node, but its file makes {features.table.shape[1]}"
+                )
+        self.method.attach_graphs(graphs, features)
 
     def check(self, classes: int) -> None:
         """See `Engine`."""
@@ -120,11 +131,12 @@ def engine_of(model: str | Path) -> Engine:
         return DiscriminantEngine()
     if name in WITHOUT_TRAINING:
         entry = method_entry(name)
-        return MethodEngine(name, entry.make(TaskShape(1, 2, 2), entry.method().settings_type()), 2)
+        shape = TaskShape(1, 2, 2)  # neither matters to a kernel
+        return MethodEngine(name, entry.make(shape, entry.method().settings_type()), shape)
     if name in METHODS:
         raise SettingsError(
             f"{name} needs training: give a model file, made by 'fsgc train {name} …'; without training there are "
             f"{', '.join(WITHOUT_TRAINING)}"
         )
     found = restore(Path(model))
-    return MethodEngine(found.origin.model, found.method, found.shape.way, found)
+    return MethodEngine(found.origin.model, found.method, found.shape, found)

@@ -21,6 +21,10 @@ Graphs = GraphStore | RawGraphs | Iterable[Any]
 """A store, graphs read from files, or a sequence of networkx graphs or of PyG `Data`."""
 
 
+OF_LABELS = {"label", "label_onehot", "idf", "word_vectors"}
+OF_ATTRIBUTES = {"attributes", "attributes_raw"}
+
+
 class UnknownLabelsWarning(UserWarning):
     """Some nodes have labels that the labelled graphs, or those of the training, do not have."""
 
@@ -74,12 +78,12 @@ def in_terms_of(raw: RawGraphs, vocabulary: GraphVocabulary, features: tuple[str
         features: what is looked at of a node, in the names of `fsgc.data.features`.
         what: whose vocabulary it is, for the error.
     """
-    if any(name.startswith("label") for name in features) and vocabulary.labels != ():
+    if set(features) & OF_LABELS and vocabulary.labels != ():
         if raw.node_label is None:
             shown = ", ".join((vocabulary.labels or ("whole numbers",))[:4])
             raise DataFormatError(f"{what} looks at the labels of nodes ({shown}, …), but these graphs have none")
         _warn_of_unknown(raw.node_label, vocabulary)
-    if "attributes" not in features:
+    if not set(features) & OF_ATTRIBUTES:
         raw = replace(raw, node_attr=np.zeros((len(raw.node_attr), 0)), attributes=())
     elif set(raw.attributes) == set(vocabulary.attributes):
         order = [raw.attributes.index(name) for name in vocabulary.attributes]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import polars as pl
 
@@ -11,10 +12,12 @@ from fsgc.methods.registry import METHODS
 from fsgc.report.comparison import Comparisons, PairingError
 from fsgc.report.paper import SHOTS, Paper, PaperRow, TableSpec
 from fsgc.report.provenance import RUN_ALL, dataset_title, origin_notes, protocol_notes
-from fsgc.report.results import Result, Results
+from fsgc.report.results import Results
 from fsgc.report.table import MISSING, Heading, Row, Table, Value
 from fsgc.statistics.intervals import Interval
-from fsgc.statistics.paired import SIGNIFICANCE, holm
+from fsgc.statistics.marks import ColumnMarks, PairP, mark_table
+from fsgc.statistics.paired import SIGNIFICANCE
+from fsgc.statistics.panel import Panel
 from fsgc.tables.grid import OWN_FEATURES
 from fsgc.tables.status import State
 
@@ -47,6 +50,7 @@ LEGEND = (
     'called "best of n of m". ≈: not separated from the best by the paired test over graphs and seeds '
     f"(level {100 * SIGNIFICANCE:.0f} %, Holm's correction over the table)."
 )
+UNMARKED = ColumnMarks(frozenset(), frozenset(), 0, 0)
 STALE_NOTE = "†: stale, computed with other code or settings than the current ones."
 
 
@@ -63,44 +67,39 @@ class Marks:
     """Which accuracies of a table are best, or tied with the best.
 
     Attributes:
-        best: name -> what it is the best of: "" for a whole column, else e.g. "best of 3 of 14".
-        tied: the names of those not separated from the best.
+        columns: dataset and shots -> the marks of the column.
         notes: columns in which nothing can be marked, and why.
     """
 
-    best: dict[str, str]
-    tied: frozenset[str]
+    columns: Mapping[tuple[str, int], ColumnMarks]
     notes: tuple[str, ...]
 
 
-def mark(columns: Iterable[Sequence[Result]], rows: int, comparisons: Comparisons) -> Marks:
-    """Find the best of each column, and what the paired test cannot separate from it; a lone accuracy is not marked.
-
-    Args:
-        columns: the results of each column.
-        rows: how many results a column without gaps has.
-        comparisons: of these results.
-    """
-    best: dict[str, str] = {}
+def mark(
+    variants: Sequence[str], columns: Sequence[tuple[str, int]], results: Results, comparisons: Comparisons
+) -> Marks:
+    """Mark the columns of a table whose results can be compared; see `fsgc.statistics.marks`."""
+    usable: list[tuple[str, int]] = []
+    tests: list[PairP] = []
     notes: list[str] = []
-    names: list[str] = []
-    p_values: list[float] = []
-    for found in columns:
-        if len(found) < 2:
-            continue
+    for column in columns:
         try:
-            column = comparisons.column(found[0].dataset, found[0].shots)
+            panel = comparisons.column(*column).panel if results.column(*column) else None
         except PairingError as error:
             notes.append(f"Nothing is marked in a column whose results cannot be paired: {error}.")
             continue
-        first = max(found, key=lambda result: result.mean)
-        of = "" if len(found) == rows else f"best of {len(found)} of {rows}"
-        best |= {result.name: of for result in found if result.mean == first.mean}
-        rest = [result for result in found if result.mean < first.mean]
-        names += [result.name for result in rest]
-        p_values += [column.compare(first.variant, result.variant).p for result in rest]
-    tied = {name for name, p in zip(names, holm(p_values), strict=True) if p >= SIGNIFICANCE}
-    return Marks(best, frozenset(tied), tuple(notes))
+        if panel:
+            usable.append(column)
+            tests.append(partial(_p_value, panel))
+    accuracies = [
+        {name: result.mean if (result := results.result(*column, name)) else None for name in variants}
+        for column in usable
+    ]
+    return Marks(dict(zip(usable, mark_table(accuracies, tests), strict=True)), tuple(notes))
+
+
+def _p_value(panel: Panel, first: str, second: str) -> float:
+    return panel.compare(first, second).p
 
 
 def accuracy_table(key: str, spec: TableSpec, results: Results, paper: Paper, comparisons: Comparisons) -> Table:
@@ -115,11 +114,11 @@ def accuracy_table(key: str, spec: TableSpec, results: Results, paper: Paper, co
         known = {row.model for row in paper.rows}
         here = [model for model in results.variants if model not in known and "-" not in model]
         rows += [
-            PaperRow(method_title(model, paper), FURTHER, {}, model)
+            PaperRow(method_title(model, paper), FURTHER, model=model)
             for model in here
             if any((*column, model) in results.found for column in _columns(spec.datasets))
         ]
-    return _fill(key, spec.title, rows, _columns(spec.datasets), results, comparisons)
+    return _fill(key, spec.title, rows, _columns(spec.datasets), results, paper, comparisons)
 
 
 def inputs_tables(key: str, spec: TableSpec, results: Results, paper: Paper, comparisons: Comparisons) -> list[Table]:
@@ -129,10 +128,10 @@ def inputs_tables(key: str, spec: TableSpec, results: Results, paper: Paper, com
     for features in sorted({result.features for result in results.found.values()} - {OWN_FEATURES}):
         here = {r.model for r in results.found.values() if r.features == features and (r.dataset, r.shots) in columns}
         models = sorted(here, key=lambda model: _place(model, paper))
-        rows = [PaperRow(method_title(model, paper), "", {}, f"{model}-{features}") for model in models]
+        rows = [PaperRow(method_title(model, paper), "", model=f"{model}-{features}") for model in models]
         if rows:
             title = f"{spec.title}, node inputs: {features}"
-            tables.append(_fill(f"{key}-{features}", title, rows, columns, results, comparisons))
+            tables.append(_fill(f"{key}-{features}", title, rows, columns, results, paper, comparisons))
     return tables
 
 
@@ -144,15 +143,15 @@ def _place(variant: str, paper: Paper) -> tuple[int, str]:
 
 
 def other_table(results: Results, paper: Paper, comparisons: Comparisons) -> Table | None:
-    """Cells on datasets that no table of the paper has; `None` if there are none."""
-    shown = {dataset for spec in paper.tables.values() for dataset in spec.datasets}
-    columns = [column for column in results.columns if column[0] not in shown]
+    """Cells on datasets or with shots that no table of the paper has; `None` if there are none."""
+    shown = {column for spec in paper.tables.values() for column in _columns(spec.datasets)}
+    columns = [column for column in results.columns if column not in shown]
     if not columns:
         return None
     here = [v for v in results.variants if any((*c, v) in results.found or (*c, v) in results.gaps for c in columns)]
     here.sort(key=lambda variant: _place(variant, paper))
-    rows = [PaperRow(method_title(variant, paper), "", {}, variant) for variant in here]
-    return _fill("other", "Other datasets", rows, columns, results, comparisons)
+    rows = [PaperRow(method_title(variant, paper), "", model=variant) for variant in here]
+    return _fill("other", "Other datasets and shots", rows, columns, results, paper, comparisons)
 
 
 def overview_table(results: Results, paper: Paper, comparisons: Comparisons, shots: int = SHOTS[0]) -> Table:
@@ -161,8 +160,8 @@ def overview_table(results: Results, paper: Paper, comparisons: Comparisons, sho
     columns = [(dataset, shots) for dataset in datasets]
     here = {v for dataset, number, v in results.found if (dataset, number) in columns and "-" not in v}
     rows = [replace(row, group="") for row in paper.rows if row.model in here]
-    rows += [PaperRow(method_title(m, paper), "", {}, m) for m in sorted(here - {row.model for row in paper.rows})]
-    return _fill("overview", f"Accuracy with {shots} shots", rows, columns, results, comparisons)
+    rows += [PaperRow(method_title(m, paper), "", model=m) for m in sorted(here - {row.model for row in paper.rows})]
+    return _fill("overview", f"Accuracy with {shots} shots", rows, columns, results, paper, comparisons)
 
 
 def _columns(datasets: Sequence[str]) -> list[tuple[str, int]]:
@@ -175,12 +174,13 @@ def _fill(
     rows: Sequence[PaperRow],
     columns: Sequence[tuple[str, int]],
     results: Results,
+    paper: Paper,
     comparisons: Comparisons,
 ) -> Table:
     models = [row.model for row in rows]
     found = [[s for m in models if m and (s := results.result(*column, m))] for column in columns]
-    marks = mark(found, sum(bool(model) for model in models), comparisons)
-    records = [_record(row, *column, results, comparisons, marks) for row in rows for column in columns]
+    marks = mark([model for model in models if model], columns, results, comparisons)
+    records = [_record(row, *column, results, paper, comparisons, marks) for row in rows for column in columns]
     frame = pl.DataFrame([{name: record[name] for name in SCHEMA} for record in records], schema=SCHEMA)
     transductive = {record["model"] for record in records if record["transductive"]}
     width = len(columns)
@@ -199,6 +199,9 @@ def _fill(
     if any(result.stale for result in flat):
         notes.append(STALE_NOTE)
     gaps = sorted({str(record["reason"]) for record in records if record["reason"]})
+    if any(row.accuracies for row in rows):
+        here = dict.fromkeys(dataset for dataset, _ in columns)
+        notes += [paper.remarks[dataset].text for dataset in here if dataset in paper.remarks]
     notes += [*marks.notes, *gaps, *protocol_notes(flat), *origin_notes(flat)]
     hint = "" if flat else f"No cell of this table is computed yet. Run: {RUN_ALL}"
     headings = tuple(Heading(f"{shots}-shot", dataset_title(dataset)) for dataset, shots in columns)
@@ -206,7 +209,7 @@ def _fill(
 
 
 def _record(
-    row: PaperRow, dataset: str, shots: int, results: Results, comparisons: Comparisons, marks: Marks
+    row: PaperRow, dataset: str, shots: int, results: Results, paper: Paper, comparisons: Comparisons, marks: Marks
 ) -> dict[str, object]:
     """One entry as data; accuracies in per cent."""
     result = results.result(dataset, shots, row.model) if row.model else None
@@ -222,6 +225,8 @@ def _record(
             record["reason"] = f"{row.title} on {dataset_title(dataset)}, {shots}-shot, {gap}."
     if result:
         mean, intervals = 100 * result.mean, comparisons.intervals(result)
+        marked = marks.columns.get((dataset, shots), UNMARKED)
+        is_best = row.model in marked.best
         record |= {
             "state": "stale" if result.stale else "current",
             "accuracy": mean,
@@ -232,10 +237,10 @@ def _record(
             },
             "seeds": len(result.seeds),
             "seeds_from": intervals.seeds_from.value,
-            "difference": None if theirs is None else mean - theirs,
-            "best": marks.best.get(result.name) == "",
-            "best_of": marks.best.get(result.name) or None,
-            "tie": result.name in marks.tied,
+            "difference": None if theirs is None or not paper.is_comparable(dataset) else mean - theirs,
+            "best": is_best and marked.is_bold,
+            "best_of": (is_best and marked.note) or None,
+            "tie": row.model in marked.tied,
             "transductive": result.transductive,
         }
     return record

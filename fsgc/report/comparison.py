@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from fsgc.errors import FsgcError
+from fsgc.evaluation.panels import outcome_panel
 from fsgc.report.results import Result, Results
 from fsgc.statistics.intervals import Interval
 from fsgc.statistics.paired import wilcoxon_p
@@ -57,9 +58,8 @@ class Column:
     @cached_property
     def panel(self) -> Panel:
         """The statistics of all methods together: they pool what is known of the variance between seeds."""
-        outcomes = {variant: result.correct for variant, result in self.results.items()}
-        draw = next(iter(self.results.values())).cells[0].outcomes.draw()
-        return Panel(outcomes, draw, [variant for variant, result in self.results.items() if result.deterministic])
+        outcomes = {name: [cell.outcomes for cell in result.cells] for name, result in self.results.items()}
+        return outcome_panel(outcomes, [name for name, result in self.results.items() if result.deterministic])
 
     def intervals(self, variant: str) -> Intervals:
         """The intervals of a method's accuracy."""

@@ -46,13 +46,16 @@ def write_docs(tables: Sequence[Table], results: Results, figures: FigureSet, di
     page = directory / "README.md"
     with replacing(page) as partial:
         partial.write_text("\n".join(lines), encoding="utf-8")
-    return [page, *write_tables(shown, directory / "csv", ("csv",))]
+    with replacing(directory / "csv") as partial:
+        partial.mkdir()
+        written = write_tables(shown, partial, ("csv",))
+    return [page, *(directory / "csv" / path.name for path in written)]
 
 
 def fill_readme(readme: Path, table: Table) -> None:
     """Put a table between the two marks of the README, in place of what is there."""
     text = readme.read_text(encoding="utf-8")
-    body = markdown(table).partition("\n\n")[2]  # without its heading: the README has one
+    body = markdown(table).partition("\n\n")[2] if table.rows else f"{table.hint}\n"  # the README has a heading
     filled, count = _BLOCK.subn(lambda marks: f"{marks[1]}{body}{marks[2]}", text)
     if count != 1:
         raise StoreError(f"{readme} must have the marks <!-- results: begin --> and <!-- results: end --> once")

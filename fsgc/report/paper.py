@@ -39,7 +39,7 @@ class PaperRow:
 
     title: str
     group: str
-    accuracies: Pairs
+    accuracies: Pairs = field(default_factory=dict)
     model: str = ""
 
     def accuracy(self, dataset: str, shots: int) -> float | None:
@@ -65,6 +65,19 @@ class TableSpec:
 
 
 @dataclass(frozen=True)
+class Remark:
+    """What to know of a dataset when comparing with the paper.
+
+    Attributes:
+        text: the remark.
+        orientation: whether the paper's accuracies are for orientation only, so that no difference is shown.
+    """
+
+    text: str
+    orientation: bool = False
+
+
+@dataclass(frozen=True)
 class Paper:
     """Everything in `paper.toml`."""
 
@@ -73,6 +86,7 @@ class Paper:
     datasets: Mapping[str, Mapping[str, float]]
     training: Mapping[str, Pairs] = field(default_factory=dict)
     inference: Mapping[str, Pairs] = field(default_factory=dict)
+    remarks: Mapping[str, Remark] = field(default_factory=dict)
 
     def rows_of(self, spec: TableSpec) -> list[PaperRow]:
         """The rows of a table in their order."""
@@ -81,6 +95,10 @@ class Paper:
             return [by_model[model] for model in spec.models]
         chosen = [row for row in self.rows if row.group in spec.groups]
         return sorted(chosen, key=lambda row: spec.groups.index(row.group))
+
+    def is_comparable(self, dataset: str) -> bool:
+        """Whether a difference to the paper's accuracies on a dataset means something."""
+        return dataset not in self.remarks or not self.remarks[dataset].orientation
 
     def row_of(self, model: str) -> PaperRow | None:
         """The row of a model, if the paper has one."""
@@ -111,6 +129,7 @@ def load_paper(path: Path = PAPER_FILE) -> Paper:
             datasets=content["datasets"],
             training=content["training_seconds"],
             inference=content["episode_seconds"],
+            remarks={dataset: Remark(**entry) for dataset, entry in content["remarks"].items()},
         )
     except (KeyError, TypeError) as error:
         raise CatalogError(f"{path} is malformed: {error}") from error

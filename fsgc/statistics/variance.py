@@ -77,7 +77,7 @@ class Covariance:
     """The covariances of M accuracies that share episodes and graphs, as a sum over independent strata.
 
     Attributes:
-        strata: `[T, M, M]`, the share of each stratum (a class's graphs, the draw of episodes).
+        strata: `[T, M, M]`, the share of each stratum (a class's graphs), the draw of episodes last.
         freedom: `[T]`, the degrees of freedom each was estimated with.
     """
 
@@ -90,9 +90,10 @@ class Covariance:
         return np.asarray(self.strata.sum(axis=0))
 
     def variance(self, weights: Floats) -> Variance:
-        """The variance `Σ weights · covariance` for weights `[M, M]`; below zero, where noise has led it, it is zero.
+        """The variance `Σ weights · covariance` for weights `[M, M]`.
 
-        For the mean of accuracies with coefficients `a`, the weights are `a aᵀ`.
+        For the mean of accuracies with coefficients `a`, the weights are `a aᵀ`. The estimate is corrected for noise
+        and may fall below the truth, even below zero; it is never less than what the draw of the episodes alone gives.
         """
         parts = np.einsum("tij,ij->t", self.strata, weights)
         value = float(parts.sum())
@@ -101,4 +102,4 @@ class Covariance:
         spread = float((parts**2 / self.freedom).sum())
         freedom = value**2 / spread if spread > 0 else math.inf
         bounded = min(max(freedom, float(self.freedom.min())), float(self.freedom.sum()))
-        return Variance(max(value, 0.0), bounded)
+        return Variance(max(value, float(parts[-1]), 0.0), bounded)

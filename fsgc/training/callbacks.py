@@ -1,4 +1,4 @@
-"""What happens around the steps: randomness, curves, speed, and a stop when the loss is no number."""
+"""What happens around the steps: randomness, curves, speed, and a stop when the loss is NaN or infinite."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class SeedEachEpoch(pl.Callback):
 
 
 class Curves(pl.Callback):
-    """Keeps one row of figures an epoch, writes them through DVCLive, and stops the run if a loss is not finite.
+    """Keeps one row of values per epoch, writes it through DVCLive, and stops the run if a loss is NaN or infinite.
 
     The rows are part of the checkpoint: a resumed run writes the same curves as an undisturbed one.
 
@@ -52,7 +52,7 @@ class Curves(pl.Callback):
         return {"rows": self.rows}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Go on from a checkpoint."""
+        """Resume from a checkpoint."""
         self.rows = list(state_dict["rows"])
 
     def on_train_start(self, _trainer: pl.Trainer, _module: pl.LightningModule) -> None:

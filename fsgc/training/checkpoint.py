@@ -14,7 +14,8 @@ from fsgc.data.vocabulary import GraphVocabulary
 from fsgc.episodes.batches import Episodes
 from fsgc.errors import FsgcError, StoreError
 from fsgc.methods.contract import Method, TaskShape
-from fsgc.methods.registry import Entry, method_entry
+from fsgc.methods.plugins import as_named
+from fsgc.methods.registry import Entry, stored_entry
 from fsgc.training.model_file import read_model, read_report, write_model
 from fsgc.training.report import FitReport
 
@@ -45,11 +46,11 @@ def describe(path: Path) -> tuple[Origin, Any]:
 
 def _described(path: Path, content: Mapping[str, Any]) -> tuple[Origin, Any]:
     try:
-        settings = method_entry(content["model"]).method().settings_type(**content["settings"])
+        settings = stored_entry(content["model"]).method().settings_type(**content["settings"])
     except (TypeError, FsgcError) as error:
         raise StoreError(f"{path} does not fit this version of {content['model']}: {error}") from error
-    named = {name: content[name] for name in ("model", "dataset", "shots", "seed")}
-    return Origin(**named, features=tuple(content["features"])), settings
+    named = {name: content[name] for name in ("dataset", "shots", "seed")}
+    return Origin(as_named(content["model"]), **named, features=tuple(content["features"])), settings
 
 
 @dataclass(frozen=True)
@@ -93,14 +94,14 @@ def restore(path: Path) -> Restored:
     """Read a model file; what does not fit this version of fsgc is refused."""
     content = read_model(path)
     origin, settings = _described(path, content)
-    entry = method_entry(origin.model)
+    entry = stored_entry(origin.model)
     try:
         shape = TaskShape(**content["shape"])
         inputs = ModelInputs.from_state(content["inputs"])
         check_size(entry, shape, settings, content["state"])
         method = entry.make(shape, settings)
         method.load_state(content["state"])
-    except (KeyError, RuntimeError, TypeError, ValueError, FsgcError) as error:
+    except (KeyError, RuntimeError, TypeError, ValueError, ArithmeticError, FsgcError) as error:
         raise StoreError(f"{path} does not fit this version of {origin.model}: {error}") from error
     return Restored(origin, settings, method, shape, inputs)
 
@@ -159,8 +160,12 @@ def check_size(entry: Entry, shape: TaskShape, settings: Any, state: Mapping[str
         return
     with torch.device("meta"):
         method = entry.make(shape, settings)
-    wanted = {name: tuple(weight.shape) for name, weight in method.state().items()}
-    found = {name: tuple(getattr(weight, "shape", ())) for name, weight in state.items()}
+    assert isinstance(method, torch.nn.Module)
+    weights = state.get("weights", state)  # where a method keeps more than weights, they have a place of their own
+    if not isinstance(weights, Mapping):
+        raise TypeError("its weights are not named")
+    wanted = {name: tuple(weight.shape) for name, weight in method.state_dict().items()}
+    found = {name: tuple(getattr(weight, "shape", ())) for name, weight in weights.items()}
     if wanted != found:
         name = min(dict(wanted.items() ^ found.items()))
         asked, there = wanted.get(name, "none"), found.get(name, "none")

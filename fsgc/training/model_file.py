@@ -23,7 +23,7 @@ from fsgc.data.pickle_inspection import inspect
 from fsgc.errors import FsgcError, StoreError
 from fsgc.files import replacing
 from fsgc.integrity import read_sealed, sealed, unsealed, write_sealed
-from fsgc.methods.registry import method_entry
+from fsgc.methods.registry import stored_entry
 from fsgc.training.report import FitReport
 
 KIND = "fsgc.model"
@@ -31,6 +31,9 @@ VERSION = 4
 _REMEDY = "train it again"
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$")]
+Model = Annotated[
+    str, Field(pattern=r"^([A-Za-z0-9][A-Za-z0-9_.-]{0,99}|[^:\x00-\x1f]{1,300}\.py:[A-Za-z_][A-Za-z0-9_]{0,99})$")
+]
 Value = bool | int | float | str | None
 
 
@@ -46,7 +49,7 @@ class _Shape(_Strict):
 
 class _Encoder(_Strict):
     names: Annotated[list[str], Field(min_length=1, max_length=100)]
-    encodings: Annotated[list[dict[str, list[int | float]]], Field(max_length=100)]
+    encodings: Annotated[list[dict[str, Any]], Field(max_length=100)]
     num_attributes: Annotated[int, Field(ge=0, le=10**6)]
 
 
@@ -65,7 +68,7 @@ class _Fields(_Strict):
 
     kind: str
     version: int
-    model: Name
+    model: Model
     dataset: Name
     shots: Annotated[int, Field(ge=0, le=10**6)]
     seed: Annotated[int, Field(ge=0, lt=2**31)]
@@ -84,12 +87,21 @@ def report_path(model: Path) -> Path:
 def write_model(path: Path, content: Mapping[str, Any], report: Mapping[str, Any]) -> None:
     """Write a model, and beside it what its training took, which names the model by its digest."""
     buffer = io.BytesIO()  # saved to a path, the archive would carry the name of that path
-    torch.save({"kind": KIND, "version": VERSION, **content}, buffer)
+    torch.save(_unshared({"kind": KIND, "version": VERSION, **content}), buffer)
     data = sealed(buffer.getvalue(), KIND)
     with replacing(report_path(path)) as partial:
         write_sealed(partial, {**report, "model_sha256": hashlib.sha256(data).hexdigest()})
     with replacing(path) as partial:
         partial.write_bytes(data)
+
+
+def _unshared(content: Any) -> Any:
+    """The same with every dictionary and list made anew: a reader refuses those that are used twice."""
+    if isinstance(content, Mapping):
+        return {key: _unshared(value) for key, value in content.items()}
+    if isinstance(content, list | tuple):
+        return [_unshared(value) for value in content]
+    return content
 
 
 def read_model(path: Path) -> dict[str, Any]:
@@ -112,7 +124,7 @@ def read_model(path: Path) -> dict[str, Any]:
         raise StoreError(f"{path} is not a model of this version of fsgc; {_REMEDY}")
     try:
         _Fields.model_validate(content)
-        method_entry(content["model"])
+        stored_entry(content["model"])
         unknown = [name for name in content["features"] if name not in FEATURES]
     except ValidationError as error:
         first = error.errors()[0]

@@ -1,15 +1,18 @@
 from __future__ import annotations
 
+import itertools
 import json
 from dataclasses import replace
 
+import networkx as nx
 import numpy as np
 import pytest
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
+from fsgc.data.catalog import dataset
 from fsgc.data.encodings import NearestOneHot, WordVectors
-from fsgc.data.features import FEATURES, FeatureEncoder, node_features
+from fsgc.data.features import FEATURES, FeatureEncoder, check_features, node_features
 from fsgc.data.graph_store import GraphStore
 from fsgc.errors import DataFormatError, SettingsError
 from tests.graphs import random_store
@@ -153,3 +156,37 @@ def test_other_attributes_than_expected_are_refused() -> None:
     narrow = replace(STORE, node_attr=STORE.node_attr[:, :1])
     with pytest.raises(DataFormatError, match=f"the nodes have 1 attributes, expected {STORE.node_attr.shape[1]}"):
         fitted.encode(narrow)
+
+
+def test_structure_is_what_networkx_and_a_walk_count() -> None:
+    ours = FEATURES["structure"].values(STORE)
+    for graph in range(len(STORE)):
+        first, last = STORE.node_ptr[graph : graph + 2]
+        edges = STORE.edge_index[:, STORE.edge_ptr[graph] : STORE.edge_ptr[graph + 1]]
+        network = nx.Graph()
+        network.add_nodes_from(range(last - first))
+        network.add_edges_from(edges.T.tolist())
+        matrix = nx.to_numpy_array(network, nodelist=range(last - first))
+        degree = matrix.sum(axis=1)
+        step = matrix / np.maximum(degree, 1)[:, None]
+        returns = [np.diag(np.linalg.matrix_power(step, k)) for k in range(2, 7)]
+        squares = [
+            sum(len((set(network[a]) & set(network[b])) - {v}) for a, b in itertools.combinations(network[v], 2))
+            for v in network
+        ]
+        triangles = [nx.triangles(network, v) for v in network]
+        expected = np.log1p(np.stack([degree, triangles, squares, *returns], axis=1))
+        np.testing.assert_allclose(ours[first:last], expected, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("key", "names"),
+    [
+        ("triangles", ("structure",)),
+        ("enzymes", ("structure", "label_onehot")),
+        ("coil_del", ("structure", "attributes")),
+        ("graph_r52", ("structure", "idf")),
+    ],
+)
+def test_structural_inputs_keep_what_nodes_have_themselves(key: str, names: tuple[str, ...]) -> None:
+    assert check_features(dataset(key), "structural") == names

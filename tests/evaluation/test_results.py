@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import signal
 from dataclasses import replace
 from pathlib import Path
 
@@ -113,3 +114,18 @@ def test_a_method_is_whatever_predicts(episodes: Episodes) -> None:
     assert predict_scores(Constant(), episodes).shape == (50, 8, 2)
     with pytest.raises(FsgcError, match=r"the scores of test episode 0 \(and 49 more\) are not finite"):
         predict_scores(Broken(), episodes)
+
+
+def test_a_full_disk_is_a_sentence(tmp_path: Path, episodes: Episodes) -> None:
+    """`RLIMIT_FSIZE` makes every file too large, as a full disk does, whichever library writes it."""
+    resource = pytest.importorskip("resource")
+    trained, limits = _trained(episodes, "pn"), resource.getrlimit(resource.RLIMIT_FSIZE)
+    before = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, limits[1]))
+    try:
+        with pytest.raises(StoreError, match=r"episodes\.parquet cannot be written: File too large"):
+            evaluate(trained, episodes, tmp_path, {}, "m.json")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        signal.signal(signal.SIGXFSZ, before)
+    assert list(tmp_path.iterdir()) == []

@@ -9,8 +9,6 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from benchmarks.plain_classifier import PlainClassifier, copy_weights
-from benchmarks.transfer import plain_scores
 from fsgc.episodes.batches import EpisodeBatch, Episodes
 from fsgc.errors import SettingsError
 from fsgc.methods.base_graphs import GraphSample
@@ -22,6 +20,8 @@ from fsgc.training.plan import BatchPlan
 from fsgc.training.settings import Training, TrainSettings
 from tests.fitting import fit
 from tests.noise import with_novel_noise
+from tests.oracles.classifier import PlainClassifier, transfer_scores
+from tests.oracles.embedder import assert_same_gradients, copy_weights, largest_gradient
 
 SMALL = TransferSettings(width=8, lr=1e-2)
 CONVS = ("gin", "gat", "gcn")
@@ -52,7 +52,7 @@ def test_heads_are_those_of_a_loop_over_episodes_on_plain_pyg(episodes: Episodes
         one.x = one.x.double()
     scores = torch.stack(
         [
-            plain_scores(plain, episodes, data, EpisodeBatch(graphs[None], batch.shots), method.settings)
+            transfer_scores(plain, episodes, data, EpisodeBatch(graphs[None], batch.shots), method.settings)
             for graphs in batch.graphs
         ]
     )
@@ -74,9 +74,7 @@ def test_loss_and_gradients_are_those_of_plain_pyg(episodes: Episodes, conv: str
     assert ours.accuracy == (logits.argmax(-1) == sample.labels).float().mean()
     ours.total.backward()  # type: ignore[no-untyped-call]
     loss.backward()  # type: ignore[no-untyped-call]
-    mine = torch.cat([p.grad.flatten() for p in method.parameters() if p.grad is not None]).sort().values
-    theirs = torch.cat([p.grad.flatten() for p in plain.parameters() if p.grad is not None]).sort().values
-    torch.testing.assert_close(mine, theirs, rtol=1e-4, atol=1e-5 * float(theirs.abs().max()))
+    assert_same_gradients(method, plain, rtol=1e-4, atol=1e-5 * largest_gradient(plain))
 
 
 def test_training_and_validation_share_no_graph_and_both_are_of_base_classes(episodes: Episodes) -> None:

@@ -33,7 +33,7 @@ def test_sums_are_products_with_the_adjacency_matrix(graphs: list[tuple[int, lis
     torch.testing.assert_close(batch.adjacency.degree, matrix.sum(1).long())
 
 
-def test_derivatives_of_first_and_second_order() -> None:
+def test_sums_have_the_derivatives_of_finite_differences_of_first_and_second_order() -> None:
     batch, _ = both(mixed_store().select(range(9)), features(mixed_store().select(range(9)), 2))
     x = features(mixed_store().select(range(9)), 2).double().requires_grad_()
     edges = batch.adjacency
@@ -44,7 +44,7 @@ def test_derivatives_of_first_and_second_order() -> None:
     assert torch.autograd.gradgradcheck(edges.weighted_sum, (x, weight))
 
 
-def test_vmap_equals_a_loop() -> None:
+def test_neighbour_sums_under_vmap_are_those_of_a_loop() -> None:
     store = mixed_store()
     batch, _ = both(store, features(store, 3))
     several = torch.stack([features(store, 3, seed) for seed in range(4)])

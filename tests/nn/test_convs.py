@@ -117,5 +117,5 @@ def test_gat_with_large_scores_stays_finite() -> None:
 
 
 @pytest.mark.parametrize(("kind", "expected"), [("gin", GINConv), ("gat", GATConv), ("gcn", GCNConv)])
-def test_make_conv(kind: Conv, expected: type[nn.Module]) -> None:
+def test_each_setting_names_its_convolution(kind: Conv, expected: type[nn.Module]) -> None:
     assert isinstance(make_conv(EmbedderSettings(conv=kind), 3), expected)

@@ -158,7 +158,7 @@ def test_a_feature_table_gives_what_its_rows_give(width: int) -> None:
     torch.testing.assert_close(embedder(tensors.batch([3, 11, 2])), embedder(plain.batch([3, 11, 2])))
 
 
-def test_same_seed_same_bits() -> None:
+def test_the_same_seed_gives_the_same_gradients_to_the_last_bit() -> None:
     store = mixed_store()
     batch = GraphTensors(store, features(store, 3)).batch(range(12))
 
@@ -181,7 +181,7 @@ def test_dropout_is_active_in_training_only() -> None:
     assert torch.equal(embedder(batch), embedder(batch))
 
 
-def test_several_sets_of_weights_side_by_side() -> None:
+def test_gradients_under_vmap_over_sets_of_weights_are_those_of_each_set() -> None:
     store = mixed_store()
     batch = GraphTensors(store, features(store, 3)).batch(range(12))
     models = [_embedder(SETTINGS, seed=seed) for seed in range(3)]

@@ -9,7 +9,7 @@ SIZES = torch.tensor([2, 1, 3])
 SEGMENTS = Segments.from_sizes(SIZES, 6)
 
 
-def test_film_by_hand() -> None:
+def test_film_scales_and_shifts_by_the_episode_of_a_graph() -> None:
     gamma = torch.tensor([[[1.0], [2.0]], [[3.0], [4.0]]])  # two episodes, two layers, one feature
     beta = torch.tensor([[[10.0], [20.0]], [[30.0], [40.0]]])
     film = Film(gamma, beta, torch.tensor([1, 0, 1]))

@@ -33,7 +33,7 @@ def test_batch_equals_pyg(width: int) -> None:
     assert batch.num_nodes.tolist() == store.num_nodes[CHOSEN].tolist()
 
 
-def test_reverse_edge() -> None:
+def test_the_reverse_of_an_edge_swaps_its_ends() -> None:
     edges = GraphTensors(mixed_store(), features(mixed_store(), 2)).batch(CHOSEN).adjacency
     assert torch.equal(edges.source[edges.reverse], edges.target)
     assert torch.equal(edges.target[edges.reverse], edges.source)
@@ -47,7 +47,7 @@ def test_neighbour_sums_of_narrow_features_are_known_beforehand() -> None:
     assert GraphTensors(store, features(store, 100)).batch(CHOSEN).features.neighbour_sum is None
 
 
-def test_indices_of_any_kind() -> None:
+def test_indices_of_any_kind_and_shape_give_the_same_batch() -> None:
     tensors = GraphTensors(mixed_store(), features(mixed_store(), 2))
     expected = tensors.batch(CHOSEN).x
     for graphs in (

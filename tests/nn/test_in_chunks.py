@@ -31,13 +31,13 @@ def test_chunks_give_what_one_batch_gives(norm: Norm, training: bool, with_film:
     torch.testing.assert_close(embed_graphs(embedder, TENSORS, GRAPHS, film, groups, max_nodes=50), whole)
 
 
-def test_no_graphs_and_any_shape() -> None:
+def test_a_row_per_graph_also_for_no_graphs_and_for_indices_of_any_shape() -> None:
     embedder = Embedder(3, SETTINGS)
     assert embed_graphs(embedder, TENSORS, GRAPHS[:0]).shape == (0, 8)
     assert embed_graphs(embedder, TENSORS, GRAPHS.view(3, 4)).shape == (12, 8)
 
 
-def test_chunk_sizes() -> None:
+def test_chunks_cover_all_graphs_and_exceed_the_limit_by_at_most_one_graph() -> None:
     for most in (1, 10, 50, 100, 10_000):
         sizes = TENSORS.chunk_sizes(GRAPHS, most)
         assert sum(sizes) == len(GRAPHS)

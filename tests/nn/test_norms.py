@@ -64,7 +64,7 @@ def test_batch_norm_uses_running_statistics_in_evaluation() -> None:
     torch.testing.assert_close(norm(X, SEGMENTS), (X - mean) / (variance + 1e-5).sqrt())
 
 
-def test_make_norm() -> None:
+def test_each_setting_names_its_norm_and_others_are_refused() -> None:
     assert isinstance(make_norm("batch", 3), BatchNorm)
     none = make_norm("none", 3)
     assert isinstance(none, NoNorm)

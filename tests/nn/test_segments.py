@@ -32,13 +32,13 @@ def test_empty_segments_sum_to_zero() -> None:
     assert segments.mean(x).tolist() == [[1.5], [0.0], [4.0]]
 
 
-def test_second_derivatives() -> None:
+def test_second_derivatives_are_those_of_finite_differences() -> None:
     segments = _segments([1, 3, 2])
     x = torch.randn(6, 2, dtype=torch.float64, requires_grad=True)
     assert torch.autograd.gradgradcheck(lambda v: segments.spread(segments.mean(v)).square() * v, x)
 
 
-def test_vmap_equals_a_loop() -> None:
+def test_sums_and_spreading_under_vmap_are_those_of_a_loop() -> None:
     segments = _segments([1, 3, 2])
     x = torch.randn(6, 5, 2, generator=torch.Generator().manual_seed(0))
     looped = torch.stack([segments.spread(segments.sum(v)) for v in x.unbind(1)])

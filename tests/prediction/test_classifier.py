@@ -15,9 +15,9 @@ from fsgc import FewShotClassifier, GraphStore
 from fsgc.data.formats.networkx_graphs import raw_from_networkx
 from fsgc.errors import DataFormatError, FsgcError, SettingsError, StoreError
 from fsgc.prediction.inputs import UnknownLabelsWarning
-from tests.prediction.conftest import data_of, shapes
+from tests.shapes import bare_shapes, data_of, shapes
 
-LEARNED = ["pn", "pn_tae_mu", "gin", "maml", "gsm"]
+LEARNED = ["pn", "pn_tae_mu", "gin", "maml", "gsm", "discriminant", "discriminant_pn", "head_pn", "untrained"]
 
 
 def _unequal(count: int = 6) -> tuple[list[nx.Graph], list[str]]:
@@ -36,10 +36,10 @@ def test_every_method_predicts_through_the_same_door(name: str, model_file: Call
     assert 0 <= classifier.score(new, truth) <= 1
 
 
-@pytest.mark.parametrize("name", ["wl", "sp"])
-def test_kernels_need_no_model_file(name: str) -> None:
-    classifier = FewShotClassifier(name).fit(*shapes(4, 1))
-    assert classifier.score(*shapes(6, 2)) > 0.8  # rings, paths, stars, wheels and cliques differ in their degrees
+@pytest.mark.parametrize("name", ["discriminant", "wl", "sp"])
+def test_some_need_no_model_file(name: str) -> None:
+    classifier = FewShotClassifier(name).fit(*bare_shapes(4, 1))
+    assert classifier.score(*bare_shapes(6, 2)) > 0.8  # rings, paths, stars, wheels and cliques differ in their degrees
 
 
 def test_graphs_of_three_kinds_give_the_same(model_file: Callable[[str], Path]) -> None:
@@ -62,9 +62,9 @@ LABELS: list[list[Hashable]] = [
 
 @pytest.mark.parametrize("kinds", LABELS)
 def test_labels_come_back_as_they_went_in(kinds: list[Hashable]) -> None:
-    graphs, names = shapes(4, 1, ("ring", "clique"))
+    graphs, names = bare_shapes(4, 1, ("ring", "clique"))
     classifier = FewShotClassifier("wl").fit(graphs, [kinds[name == "ring"] for name in names])
-    new, truth = shapes(3, 2, ("ring", "clique"))
+    new, truth = bare_shapes(3, 2, ("ring", "clique"))
     predicted = list(classifier.predict(new))
     assert predicted == [kinds[name == "ring"] for name in truth]
     assert {type(label) for label in predicted} <= {type(label) for label in classifier.classes_}
@@ -76,7 +76,7 @@ def test_in_the_ways_of_sklearn(model_file: Callable[[str], Path]) -> None:
     assert clone(classifier).set_params(model="wl").model == "wl"
     with pytest.raises(NotFittedError, match="call fit first"):
         classifier.predict([nx.path_graph(2)])
-    scores = cross_val_score(FewShotClassifier("wl"), *shapes(6, 1), cv=3)
+    scores = cross_val_score(FewShotClassifier("wl"), *bare_shapes(6, 1), cv=3)
     assert scores.shape == (3,)
     assert scores.mean() > 0.8
     assert classifier.fit(*_unequal()) is classifier
@@ -91,7 +91,7 @@ def test_the_order_of_labelled_and_of_new_graphs_does_not_matter(model_file: Cal
 
 
 def test_leave_one_out_is_a_loop_of_fits() -> None:
-    graphs, labels = shapes(4, 1, ("ring", "path", "wheel"))
+    graphs, labels = bare_shapes(4, 1, ("ring", "path", "wheel"))
     graphs, labels = graphs[3:], labels[3:]  # one ring: it cannot be left out
     left_out = FewShotClassifier("wl").fit(graphs, labels).leave_one_out()
     expected = []
@@ -104,7 +104,7 @@ def test_leave_one_out_is_a_loop_of_fits() -> None:
 
 
 def test_many_labelled_graphs_are_left_out_some_at_a_time() -> None:
-    left_out = FewShotClassifier("wl").fit(*shapes(150, 1, ("ring", "clique"))).leave_one_out()
+    left_out = FewShotClassifier("wl").fit(*bare_shapes(150, 1, ("ring", "clique"))).leave_one_out()
     assert (len(left_out.graphs), left_out.at_a_time, left_out.accuracy) == (300, 2, 1.0)
 
 

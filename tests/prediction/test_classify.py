@@ -19,13 +19,11 @@ from fsgc.methods.kernel.compute import gram_of
 from fsgc.methods.kernel.method import KernelMethod
 from fsgc.methods.kernel.settings import KernelSettings
 from fsgc.methods.prototypical.method import PrototypicalNetwork
-from fsgc.methods.registry import method_entry
+from fsgc.methods.registry import METHODS, method_entry
 from fsgc.nn.heads import MLPHead, fresh_head
 from fsgc.training.checkpoint import restore
 from fsgc.training.run import make_method
 from fsgc.training.settings import Training, TrainSettings
-
-METHODS = ["pn", "pn_tae_mu", "gin", "maml", "as_maml", "gsm", "wl", "sp"]
 
 
 def _fresh(name: str, episodes: Episodes, **settings: object) -> Method:
@@ -34,7 +32,10 @@ def _fresh(name: str, episodes: Episodes, **settings: object) -> Method:
 
 
 @pytest.mark.parametrize("name", METHODS)
-def test_with_equal_supports_it_is_an_episode(name: str, episodes: Episodes, model_file: Callable[[str], Path]) -> None:
+def test_with_equal_supports_it_is_an_episode(
+    name: str, shape_episodes: Episodes, model_file: Callable[[str], Path]
+) -> None:
+    episodes = shape_episodes
     method = restore(model_file(name)).method
     (batch,) = episodes.batches("test", 1000)
     one = EpisodeBatch(batch.graphs[:1], batch.shots)
@@ -49,7 +50,8 @@ def test_with_equal_supports_it_is_an_episode(name: str, episodes: Episodes, mod
 
 @pytest.mark.parametrize("norm", ["graph", "episode"])
 @pytest.mark.parametrize("name", ["pn", "pn_tae"])
-def test_prototypes_of_unequal_supports(name: str, norm: str, episodes: Episodes) -> None:
+def test_prototypes_of_unequal_supports(name: str, norm: str, shape_episodes: Episodes) -> None:
+    episodes = shape_episodes
     method = _fresh(name, episodes, norm=norm, gamma0=0.3)
     assert isinstance(method, PrototypicalNetwork)
     method.eval()
@@ -66,7 +68,8 @@ def test_prototypes_of_unequal_supports(name: str, norm: str, episodes: Episodes
             assert float(found[row, c]) == pytest.approx(expected, rel=1e-3, abs=1e-4)
 
 
-def test_a_query_does_not_matter_to_another(episodes: Episodes, model_file: Callable[[str], Path]) -> None:
+def test_a_query_does_not_matter_to_another(shape_episodes: Episodes, model_file: Callable[[str], Path]) -> None:
+    episodes = shape_episodes
     for name in ("pn_tae_mu", "gin", "wl"):
         method = restore(model_file(name)).method
         method.attach_graphs(episodes.graphs, episodes.features)
@@ -77,7 +80,10 @@ def test_a_query_does_not_matter_to_another(episodes: Episodes, model_file: Call
         torch.testing.assert_close(together, alone, atol=1e-5, rtol=1e-4)
 
 
-def test_a_head_on_unequal_supports_is_plain_fine_tuning(episodes: Episodes, model_file: Callable[[str], Path]) -> None:
+def test_a_head_on_unequal_supports_is_plain_fine_tuning(
+    shape_episodes: Episodes, model_file: Callable[[str], Path]
+) -> None:
+    episodes = shape_episodes
     found = restore(model_file("gin"))
     method, settings = found.method, found.settings
     method.attach_graphs(episodes.graphs, episodes.features)
@@ -92,13 +98,15 @@ def test_a_head_on_unequal_supports_is_plain_fine_tuning(episodes: Episodes, mod
     adam = torch.optim.Adam(head.parameters(), lr=settings.head_lr)
     for _ in range(settings.head_steps):
         adam.zero_grad()
-        torch.nn.functional.cross_entropy(head(z[:6]), labels).backward()  # type: ignore[no-untyped-call]
+        loss = torch.nn.functional.cross_entropy(head(z[:6]), labels)
+        torch.autograd.backward(loss)
         adam.step()
     torch.testing.assert_close(method.classify(support, labels, query), head(z[6:]).detach(), atol=1e-4, rtol=1e-3)
 
 
 @pytest.mark.parametrize("classes", [2, 3])
-def test_a_machine_on_unequal_supports_is_that_of_sklearn(classes: int, episodes: Episodes) -> None:
+def test_a_machine_on_unequal_supports_is_that_of_sklearn(classes: int, shape_episodes: Episodes) -> None:
+    episodes = shape_episodes
     method = _fresh("wl", episodes)
     assert isinstance(method, KernelMethod)
     method.attach_graphs(episodes.graphs, episodes.features)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import tempfile
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +16,19 @@ from fsgc.data.catalog import dataset
 from fsgc.data.graph_store import ARRAYS, GraphStore
 from fsgc.data.splits import Split, make_split
 from fsgc.episodes.store import EpisodeStore
+from fsgc.evaluation.outcomes import Outcomes
+from fsgc.methods.contract import TaskShape
 from fsgc.methods.gsm.clustering import find_superclasses
 from fsgc.methods.gsm.superclasses import SuperClasses
 from fsgc.methods.kernel.compute import compute_gram
 from fsgc.methods.kernel.gram import GramStore
 from fsgc.methods.kernel.settings import KernelSettings
-from fsgc.training.model_file import read_model, read_report, write_model
+from fsgc.methods.prototypical.method import PrototypicalSettings
+from fsgc.training.checkpoint import ModelInputs, Origin, TrainedModel, restore
+from fsgc.training.model_file import read_model, read_report
 from fsgc.training.report import FitReport
+from fsgc.training.run import make_method
+from fsgc.training.settings import Training, TrainSettings
 from fsgc.training.state import BEST, LAST, TrainingState
 from fsgc.zarr_io import read_arrays, write_arrays
 from tests.methods.conftest import make_episodes
@@ -89,15 +95,6 @@ def _read_scores(root: Path) -> str:
     return _digest(read_arrays(root / "x.zarr", "fsgc.scores", ("scores",)))
 
 
-CONTENT: dict[str, Any] = {
-    "model": "pn",
-    "dataset": "enzymes",
-    "shots": 5,
-    "seed": 0,
-    "features": ["attributes", "degree"],
-    "settings": {"width": 8, "lr": 1e-3, "norm": "graph"},
-    "shape": {"num_features": 3, "way": 2, "base_classes": 4},
-}
 REPORT = FitReport(epochs=3, best_epoch=2, best=0.5, seconds=10.0, peak_memory=1000, parameters=99)
 
 
@@ -107,11 +104,17 @@ def _weights() -> dict[str, torch.Tensor]:
 
 
 def _write_model(root: Path) -> None:
-    write_model(root / "model.pt", {**CONTENT, "state": _weights()}, asdict(REPORT))
+    with tempfile.TemporaryDirectory() as scratch:
+        episodes = make_episodes(Path(scratch) / "x.zarr")
+        shape, settings = TaskShape.of(episodes), PrototypicalSettings(width=8)
+        method = make_method(Training("pn", settings, TrainSettings()), shape, seed=0)
+        origin = Origin("pn", "enzymes", 3, 0, episodes.feature_names)
+        TrainedModel(origin, settings, REPORT, method, shape, ModelInputs.of(episodes)).save(root / "model.pt")
 
 
 def _read_model(root: Path) -> str:
     content = read_model(root / "model.pt")
+    restore(root / "model.pt")
     return _digest([content, read_report(root / "model.pt", bound=True)])
 
 
@@ -148,6 +151,19 @@ def _write_scores(root: Path) -> None:
     write_arrays(root / "x.zarr", {"scores": scores}, {"kind": "fsgc.scores", "model": "pn", "seed": 0})
 
 
+def _write_outcomes(root: Path) -> None:
+    with tempfile.TemporaryDirectory() as scratch:
+        episodes = make_episodes(Path(scratch) / "x.zarr")
+        scores = np.random.default_rng(0).normal(size=(50, 8, 2)).astype(np.float32)
+        Outcomes.of(scores, episodes).save(root / "outcomes.bin")
+
+
+def _read_outcomes(root: Path) -> str:
+    outcomes = Outcomes.load(root / "outcomes.bin")
+    parts = outcomes.correct, outcomes.stream, outcomes.test_episodes, outcomes.classes, outcomes.confusion
+    return _digest(parts)
+
+
 def everything() -> list[Stored]:
     """One of each kind."""
     graphs = _graphs()
@@ -165,6 +181,7 @@ def everything() -> list[Stored]:
             "super-classes", lambda root: find_superclasses(graphs, split).save(root / "x.zarr"), _read_superclasses
         ),
         Stored("scores", _write_scores, _read_scores),
+        Stored("outcomes", _write_outcomes, _read_outcomes),
         Stored("model", _write_model, _read_model),
         Stored("training state", _write_state, _read_state, or_nothing=True),
     ]

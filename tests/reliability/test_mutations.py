@@ -17,7 +17,7 @@ from fsgc.errors import FsgcError
 from tests.reliability.damage import DAMAGES, damaged, put, take
 from tests.reliability.stored import NOTHING, Stored, everything
 
-QUICK, FULL = 4, 90  # times that each damage is done to each kind
+QUICK, FULL = 3, 90  # times that each damage is done to each kind
 
 
 @pytest.fixture(scope="module")
@@ -25,7 +25,7 @@ def kinds() -> dict[str, Stored]:
     return {stored.name: stored for stored in everything()}
 
 
-NAMES = ("graphs", "episodes", "split", "Gram matrix", "super-classes", "scores", "model", "training state")
+NAMES = ("graphs", "episodes", "split", "Gram matrix", "super-classes", "scores", "outcomes", "model", "training state")
 
 
 @pytest.fixture(autouse=True)

@@ -23,6 +23,8 @@ README = "# Mine\n\n<!-- results: begin (by a command) -->\nold\nlines\n<!-- res
 
 def test_the_page_of_results(example: Results, tmp_path: Path) -> None:
     tables = all_tables(example, Workspace(tmp_path / "data"))
+    (tmp_path / "csv").mkdir()
+    (tmp_path / "csv" / "old.csv").write_text("of a table that is gone")
     with house_style():
         figures = FigureSet((NamedFigure("ranks", "Average ranks", "Who is first.", Figure()),))
     write_docs(tables, example, figures, tmp_path)
@@ -32,6 +34,7 @@ def test_the_page_of_results(example: Results, tmp_path: Path) -> None:
     assert "from 11 cells" in page
     assert "![Average ranks](figures/ranks.svg)\n\nWho is first.\n" in page
     assert [path.name for path in (tmp_path / "figures").iterdir()] == ["ranks.svg"]
+    assert {path.stem for path in (tmp_path / "csv").iterdir()} == {table.key for table in tables if not table.hint}
     assert "- Pooling: mean against mean and standard deviation" in page
     links = re.findall(r"\]\(#([^)]*)\)", page)
     assert links == [re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings[:-1]]
@@ -54,6 +57,13 @@ def test_the_readme_gets_the_table_of_five_shots_and_keeps_the_rest(
         rows = [line.split(" | ")[0] for line in body.splitlines() if line.startswith("| ")]
         assert rows == ["| Model", "| ---", "| WL", "| PN", "| PN+TAE+MU", "| my\\_method"]
         assert "10-shot" not in body.splitlines()[0]
+
+
+def test_without_results_the_readme_says_what_to_run(tmp_path: Path) -> None:
+    readme = tmp_path / "README.md"
+    readme.write_text(README)
+    fill_readme(readme, overview_table(Results([]), load_paper(), Comparisons(Results([]))))
+    assert "-->\nNo cell of this table is computed yet. Run: fsgc tables run\n<!--" in readme.read_text()
 
 
 def test_a_readme_without_the_marks_is_left_alone(example: Results, tmp_path: Path) -> None:

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, ConsoleMessage, Page, expect, sync_playwright
 
-from tests.report.made_cells import accuracies
+from fsgc.report.build import build_report
+from tests.report.made_cells import outcomes
 
 CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium")
 pytestmark = pytest.mark.skipif(
@@ -63,7 +64,18 @@ def _column(page: Page, place: int) -> list[str]:
 def test_it_opens_with_tables_figures_and_what_went_wrong(page: Page) -> None:
     assert page.title().startswith("fsgc")
     sections = page.locator("main > section").evaluate_all("found => found.map(section => section.id)")
-    assert sections == ["d_a", "d_b", "ablation", "pooling", "other", "efficiency", "datasets", "compare", "figures"]
+    assert sections == [
+        "d_a",
+        "d_b",
+        "ablation",
+        "pooling",
+        "discriminant",
+        "other",
+        "efficiency",
+        "datasets",
+        "compare",
+        "figures",
+    ]
     assert page.locator("img").count() >= 4
     assert page.locator("img").evaluate_all("found => found.every(i => i.complete && i.naturalWidth > 100)")
     expect(page.locator("#pooling .hint")).to_contain_text("fsgc tables run")
@@ -99,16 +111,20 @@ def test_a_result_opens_its_details_with_the_keyboard_alone(page: Page) -> None:
     expect(page.locator("#details-title")).to_have_text("PN on TRIANGLES, 5-shot")
     text = page.locator("#details-body").inner_text()
     for expected in (
-        "95 % interval, bootstrap",
-        "95 % interval over seeds",
-        f"Seeds\n0: {100 * accuracies(0, 0.8).mean():.2f}, 1: {100 * accuracies(1, 0.8).mean():.2f}",
+        f"Seeds\n{', '.join(f'{seed}: {100 * outcomes(seed, 0.8).mean():.2f}' for seed in range(3))}",
+        "another sample of novel graphs and another training run together",
         "86.64 (ours minus it: −",
-        "dvc repro tables/dvc.yaml:evaluate@triangles-5-pn-0",
+        "Commit\n0a1b2c3d4e5f",
+        "Recipes\ntrain 0123456789abcdef",
+        "fsgc tables run --only triangles-5shot-pn-seed0",
         "fsgc train pn triangles -k 5 --seed 0",
-        "Not at hand: the model file is not stored here.",
-        "Not at hand: it needs the stored scores and test episodes.",
     ):
         assert expected in text
+    intervals = page.get_by_role("region", name="Intervals").locator("tbody th").all_inner_texts()
+    assert intervals == ["graphs and seeds", "episodes", "graphs", "seeds", "classes"]
+    assert "method.width" not in text, "the settings are one more click away"
+    page.get_by_text("All settings").click()
+    expect(page.locator("#details-body")).to_contain_text("method.width")
     assert page.locator("#details-body svg path").count() == 5
     page.keyboard.press("Escape")
     expect(dialog).to_be_hidden()
@@ -122,6 +138,32 @@ def test_a_failed_cell_tells_its_reason(page: Page) -> None:
     body = page.locator("#details-body")
     expect(body).to_contain_text("failed: seed 0: the loss is not finite <in epoch 3> & so on")
     expect(body).to_contain_text("python -m pipeline.train")
+
+
+def test_a_damaged_cell_names_its_file(page: Page) -> None:
+    page.locator('button[data-name="coil_del-5shot-wl"]').first.click()
+    expect(page.locator("#details-body")).to_contain_text("metrics.json is damaged: accuracy: input should be a valid")
+
+
+def test_the_page_says_what_was_chosen_on_what(page: Page) -> None:
+    text = page.locator("#selection p")
+    expect(text).to_be_hidden()
+    page.get_by_text("What was chosen on what").click()
+    expect(text).to_contain_text("may have seen it")
+
+
+def test_a_stale_accuracy_says_why(browser: Browser, real_root: Path, tmp_path: Path) -> None:
+    shutil.copytree(real_root.parents[1], tmp_path / "project")
+    params = tmp_path / "project" / "params.yaml"
+    params.write_text(params.read_text().replace("width: 8", "width: 9"))
+    build_report(tmp_path / "project" / "tables" / "cells", tmp_path / "report.html", embed=False)
+    page = browser.new_page()
+    page.goto((tmp_path / "report.html").as_uri())
+    button = page.locator('button[data-name="enzymes-3shot-pn"]').first
+    expect(button).to_contain_text("†")
+    button.click()
+    expect(page.locator("#details-body")).to_contain_text("stale: method.width was 8, is 9")
+    page.close()
 
 
 def test_two_methods_compare(page: Page) -> None:

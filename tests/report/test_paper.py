@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from fsgc.data.catalog import load_catalog
+from fsgc.methods.registry import METHODS
 from fsgc.report.paper import SHOTS, load_paper
 
 # The column "mean" of the paper's own tables: a check sum over each row, 5-shot and 10-shot. GIN's 10-shot mean of D_B
@@ -17,7 +18,7 @@ MEANS = {
         "Graphlet": (51.5, 56.0),
         "MAML": (59.0, 63.5),
         "AS-MAML": (57.4, 61.9),
-        "FAITH (published)": (62.9, 66.5),
+        "FAITH": (62.9, 66.5),
         "GIN": (63.6, 66.8),
         "GAT": (62.4, 64.2),
         "GCN": (62.8, 65.7),
@@ -63,10 +64,11 @@ def test_everything_refers_to_datasets_that_exist() -> None:
         d for row in paper.rows for d in row.accuracies
     }
     timed = {d for table in (paper.training, paper.inference) for pairs in table.values() for d in pairs}
-    assert named | timed | set(paper.datasets) <= set(load_catalog())
+    assert named | timed | set(paper.datasets) | set(paper.remarks) <= set(load_catalog())
     assert {model for spec in paper.tables.values() for model in spec.models} <= {row.model for row in paper.rows}
     models = [row.model for row in paper.rows if row.model]
     assert len(set(models)) == len(models)
+    assert set(models) <= set(METHODS)
 
 
 def test_what_the_paper_does_not_report_is_none() -> None:

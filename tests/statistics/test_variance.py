@@ -73,6 +73,8 @@ def test_a_contrast_of_strata() -> None:
     np.testing.assert_allclose(covariance.matrix, strata[0] + strata[1] + strata[2])
 
 
-def test_an_estimate_below_zero_is_zero() -> None:
-    covariance = Covariance(np.array([[[-1.0]], [[0.5]]]), np.array([5.0, 7.0]))
-    assert covariance.variance(np.ones((1, 1))).value == 0.0
+def test_an_estimate_is_never_less_than_what_the_draw_of_episodes_gives() -> None:
+    below = Covariance(np.array([[[-1.0]], [[0.5]]]), np.array([5.0, 7.0]))
+    assert below.variance(np.ones((1, 1))).value == 0.5
+    without_noise = Covariance(np.array([[[-1.0]], [[-0.5]]]), np.array([5.0, 7.0]))
+    assert without_noise.variance(np.ones((1, 1))).value == 0.0

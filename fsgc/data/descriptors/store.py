@@ -184,12 +184,6 @@ def compute_descriptors(graphs: GraphStore, kinds: LabelKinds) -> Descriptors:
     )
 
 
-def base_descriptors(graphs: GraphStore, split: Split, max_labels: int) -> Descriptors:
-    """The descriptors of a dataset; what its labels are good for, graphs of its base classes decide."""
-    base = np.flatnonzero(np.isin(graphs.y, split.base))
-    return compute_descriptors(graphs, LabelKinds.of(graphs, base, max_labels))
-
-
 def make_descriptors(
     out: Path,
     graphs: GraphStore,
@@ -197,8 +191,12 @@ def make_descriptors(
     chosen: DescriptorSettings,
     **_options: Any,
 ) -> str:
-    """Compute the descriptors of a dataset and write them to `out`: the maker of a `Preparation`."""
-    descriptors = base_descriptors(graphs, split, chosen.max_labels)
+    """Compute the descriptors of a dataset and write them to `out`: the maker of a `Preparation`.
+
+    What labels are good for, graphs of base classes decide.
+    """
+    base = np.flatnonzero(np.isin(graphs.y, split.base))
+    descriptors = compute_descriptors(graphs, LabelKinds.of(graphs, base, chosen.max_labels))
     descriptors.save(out)
     dense = sum(table.shape[1] for table in descriptors.tables.values())
     sparse = sum(len(np.unique(counts.code)) for counts in descriptors.counts.values())

@@ -36,6 +36,7 @@ class AsMamlSettings:
         width: of the convolutions.
         levels: convolutions, each followed by a pooling.
         ratio: share of a graph's nodes that a pooling keeps.
+        root_weight: whether a convolution has a matrix of its own for the node itself; the released code has not.
         inner_lr: learning rate of a task's steps.
         outer_lr: learning rate of Adam.
         controller_lr: that of Adam on the step controller.
@@ -56,6 +57,7 @@ class AsMamlSettings:
     width: Annotated[int, Field(ge=2, le=16_384)] = 128
     levels: Layers = 3
     ratio: Annotated[float, Field(gt=0, le=1)] = 0.5
+    root_weight: bool = False
     inner_lr: Positive = 0.01
     outer_lr: Positive = 1e-3
     controller_lr: Positive = 1e-4
@@ -110,7 +112,7 @@ class AdaptiveStepMaml(LearnedMethod):
         super().__init__()
         self.settings = settings
         num_features = 1 if settings.inputs == "degree" else shape.num_features
-        self.network = SagNetwork(num_features, settings.width, settings.levels, shape.way)
+        self.network = SagNetwork(num_features, settings.width, settings.levels, shape.way, settings.root_weight)
         self.controller = StepController(settings.controller_width, settings.carry_state)
         self.stop_probability: Tensor
         self.register_buffer("stop_probability", torch.tensor(0.5))

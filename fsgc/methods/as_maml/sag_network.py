@@ -49,14 +49,17 @@ class SagNetwork(nn.Module):
         width: `d`.
         levels: convolutions, each followed by a pooling.
         classes: `N`.
+        root_weight: whether a node has a matrix of its own beside that of its neighbours' mean (SAGE), or one matrix
+            serves the mean over its neighbours and itself (the released code of AS-MAML).
     """
 
-    def __init__(self, num_features: int, width: int, levels: int, classes: int) -> None:
+    def __init__(self, num_features: int, width: int, levels: int, classes: int, root_weight: bool = True) -> None:
         super().__init__()
         in_widths = [num_features] + [width] * (levels - 1)
         self.levels = levels
         self.neighbour = nn.ModuleList(nn.Linear(wide, width) for wide in in_widths)
-        self.root = nn.ModuleList(nn.Linear(wide, width, bias=False) for wide in in_widths)
+        own = in_widths if root_weight else []
+        self.root = nn.ModuleList(nn.Linear(wide, width, bias=False) for wide in own)
         self.score_neighbour = nn.ModuleList(nn.Linear(width, 1) for _ in in_widths)
         self.score_root = nn.ModuleList(nn.Linear(width, 1, bias=False) for _ in in_widths)
         widths = (2 * width, width, width // 2, classes)
@@ -73,8 +76,7 @@ class SagNetwork(nn.Module):
         for level in range(self.levels):
             if level:
                 means = neighbour_mean(x.flatten(0, 1), adjacency).view(x.shape)
-            x = _linear(weights, f"neighbour.{level}", means) + _linear(weights, f"root.{level}", x)
-            x = F.leaky_relu(x, _SLOPE)
+            x = F.leaky_relu(self._convolve(weights, level, x, means, adjacency), _SLOPE)
             score = self._score(weights, level, x, adjacency)
             before, after = graphs.levels[level : level + 2]
             x, adjacency = keep_best(x, score, adjacency, before, after)
@@ -86,6 +88,13 @@ class SagNetwork(nn.Module):
         for layer in range(2):
             total = F.leaky_relu(_linear(weights, f"head.{layer}", total), _SLOPE)
         return SagOutput(_linear(weights, "head.2", total), information)
+
+    def _convolve(self, weights: Weights, level: int, x: Tensor, means: Tensor, adjacency: Adjacency) -> Tensor:
+        """One convolution of rows `x` whose neighbours' means are `means`, both `[B, n, in]`: `[B, n, d]`."""
+        if len(self.root):
+            return _linear(weights, f"neighbour.{level}", means) + _linear(weights, f"root.{level}", x)
+        degree = adjacency.degree.to(x.dtype).view(*x.shape[:2], 1)
+        return _linear(weights, f"neighbour.{level}", (degree * means + x) / (degree + 1))
 
     @staticmethod
     def _score(weights: Weights, level: int, x: Tensor, adjacency: Adjacency) -> Tensor:

@@ -31,8 +31,7 @@ class StepController(nn.Module):
 
     Args:
         width: of the LSTM's state.
-        carry_state: whether the state goes on from step to step or begins anew at every step, as
-            in the released code.
+        carry_state: whether the state is carried from step to step, or begins anew at each (the released code).
     """
 
     def __init__(self, width: int = 20, carry_state: bool = True) -> None:

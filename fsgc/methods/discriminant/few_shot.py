@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import torch
+from torch import Tensor
 
 from fsgc.arrays import Floats
 from fsgc.data.descriptors.store import DescriptorSettings, LabelKinds, compute_descriptors
 from fsgc.data.graph_store import GraphStore
 from fsgc.errors import DataFormatError
-from fsgc.methods.discriminant.head import Head
+from fsgc.methods.discriminant.head import labelled_head
 from fsgc.methods.discriminant.model import FittedPart
 from fsgc.methods.discriminant.search import Part
 from fsgc.methods.discriminant.views import GraphData, view
@@ -62,8 +63,7 @@ class FewShotDiscriminant:
         data = self._data(store)
         self._parts = [FittedPart.fit(part, data, everything) for part in PARTS if view(part.view).applies(data)]
         self._support = self._rows(data)
-        member = (place == np.arange(len(self.classes))[:, None]).astype(np.float64)
-        self._averages = member / member.sum(axis=1, keepdims=True)
+        self._labels = torch.from_numpy(place)
         return self
 
     def scores(self, store: GraphStore) -> Floats:
@@ -72,17 +72,11 @@ class FewShotDiscriminant:
             raise DataFormatError(
                 f"the graphs have {store.node_attr.shape[1]} node attributes, those it was fitted on {self._attributes}"
             )
-        support, query = self._support, self._rows(self._data(store))
-        head = Head.of(
-            torch.from_numpy(support @ support.T)[None],
-            torch.from_numpy(query @ support.T)[None],
-            torch.from_numpy((query**2).sum(axis=1))[None],
-            torch.from_numpy(self._averages),
-        )
+        head = labelled_head(self._support, self._labels, self._rows(self._data(store)))
         return np.asarray(head.scores(TAU)[0].numpy())
 
     def _data(self, store: GraphStore) -> GraphData:
         return GraphData(store, compute_descriptors(store, self._kinds))
 
-    def _rows(self, data: GraphData) -> Floats:
-        return np.concatenate([part.rows(data) for part in self._parts], axis=1)
+    def _rows(self, data: GraphData) -> Tensor:
+        return torch.from_numpy(np.concatenate([part.rows(data) for part in self._parts], axis=1))

@@ -15,6 +15,7 @@ import math
 from dataclasses import dataclass
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 
@@ -101,6 +102,15 @@ def vector_head(vectors: Tensor, shots: int) -> Head:
     support, query = vectors[:, :, :shots].flatten(1, 2), vectors[:, :, shots:].flatten(1, 2)
     averages = _averages(way, shots, vectors)
     return Head.of(support @ support.mT, query @ support.mT, query.square().sum(2), averages)
+
+
+def labelled_head(support: Tensor, labels: Tensor, query: Tensor) -> Head:
+    """The one discriminant of vectors `[S, d]` with labels 0 to C−1 `[S]` and queries `[M, d]`; classes of any size."""
+    member = F.one_hot(labels).to(support.dtype).mT
+    averages = member / member.sum(1, keepdim=True)
+    return Head.of(
+        (support @ support.mT).unsqueeze(0), (query @ support.mT).unsqueeze(0), query.square().sum(1)[None], averages
+    )
 
 
 def _averages(way: int, shots: int, like: Tensor) -> Tensor:

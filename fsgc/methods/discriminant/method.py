@@ -12,6 +12,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import replace
 from math import inf
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -23,11 +24,14 @@ from fsgc.data.descriptors.store import (
     Descriptors,
     DescriptorSettings,
     LabelKinds,
-    base_descriptors,
     compute_descriptors,
 )
+from fsgc.data.encodings import FeatureTable
+from fsgc.data.graph_store import GraphStore
+from fsgc.data.splits import Split
 from fsgc.episodes.batches import EpisodeBatch, Episodes
 from fsgc.methods.contract import Method, Preparation, Run, Scope, TaskShape
+from fsgc.methods.discriminant.head import labelled_head
 from fsgc.methods.discriminant.metric import METRICS
 from fsgc.methods.discriminant.model import FittedDiscriminant, FittedPart, episode_scores
 from fsgc.methods.discriminant.search import TAUS, Choice, Part, Report, Search, make_folds
@@ -91,7 +95,7 @@ class Discriminant(Method):
         self.metrics = METRICS if metric else METRICS[:1]
         self.taus = TAUS if shrinkage else (inf,)
         self.extra: Mapping[str, Floats] = {}
-        self._episodes: Episodes | None = None
+        self._source: tuple[GraphStore, Split | None, Path | None] | None = None
         self._model: FittedDiscriminant | None = None
         self._table: list[dict[str, Any]] = []
         self._data: GraphData | None = None
@@ -99,7 +103,13 @@ class Discriminant(Method):
 
     def attach(self, episodes: Episodes) -> None:
         """Take the graphs; their descriptors are read, or computed, when they are needed."""
-        self._episodes, self._data, self._vectors = episodes, None, None
+        self._source = episodes.graphs, episodes.split, episodes.prepared
+        self._data = self._vectors = None
+
+    def attach_graphs(self, graphs: GraphStore, features: FeatureTable) -> None:  # noqa: ARG002
+        """Take graphs of a user; their labels are known by what the model was fitted on."""
+        self._source = graphs, None, None
+        self._data = self._vectors = None
 
     def fit(self, run: Run) -> FitReport:
         """Choose views, weights, metric and shrinkage on classes that play novel ones; fit them on base classes."""
@@ -151,12 +161,21 @@ class Discriminant(Method):
     def predict(self, episodes: EpisodeBatch) -> Tensor:
         """See `Method.predict`."""
         graphs = episodes.graphs.cpu()
-        scores = episode_scores(self.vectors, graphs, episodes.shots, self.model.tau)
+        scores = episode_scores(self.all_vectors, graphs, episodes.shots, self.model.tau)
         return scores.to(episodes.graphs.device)
+
+    def classify(self, support: Tensor, labels: Tensor, query: Tensor) -> Tensor:
+        """See `Method.classify`; all supports of a class count, however many they are."""
+        known, asked = self.all_vectors[support], self.all_vectors[query]
+        return labelled_head(known, labels, asked).scores(self.model.tau)[0]
+
+    def vectors(self, support: Tensor, labels: Tensor, graphs: Tensor) -> Tensor:  # noqa: ARG002
+        """The vectors that the discriminant sees, `[g, d]`."""
+        return self.all_vectors[graphs]
 
     def embed(self, episodes: EpisodeBatch) -> Tensor:
         """The vectors that the discriminant sees, `[B, N, K+Q, d]`."""
-        return self.vectors[episodes.graphs.cpu()].float()
+        return self.all_vectors[episodes.graphs.cpu()].float()
 
     def state(self) -> dict[str, Any]:
         """The fitted model and the table of the search."""
@@ -181,7 +200,7 @@ class Discriminant(Method):
         return self._table
 
     @property
-    def vectors(self) -> Tensor:
+    def all_vectors(self) -> Tensor:
         """The vectors of all attached graphs, `[G, d]`."""
         if self._vectors is None:
             self._vectors = self.model.vectors(self.data)
@@ -191,20 +210,24 @@ class Discriminant(Method):
     def data(self) -> GraphData:
         """The attached graphs with their descriptors."""
         if self._data is None:
-            if self._episodes is None:
-                raise RuntimeError("attach the episodes first")
-            kinds = self._model.kinds if self._model else None
-            descriptors = _descriptors(self._episodes, kinds)
-            self._data = GraphData(self._episodes.graphs, descriptors, not self.cycles, self.extra)
+            if self._source is None:
+                raise RuntimeError("attach the graphs first")
+            descriptors = _descriptors(*self._source, self._model.kinds if self._model else None)
+            self._data = GraphData(self._source[0], descriptors, not self.cycles, self.extra)
         return self._data
 
 
-def _descriptors(episodes: Episodes, kinds: LabelKinds | None) -> Descriptors:
+def _descriptors(
+    graphs: GraphStore, split: Split | None, prepared: Path | None, kinds: LabelKinds | None
+) -> Descriptors:
     """The prepared descriptors of these graphs, else new ones; `kinds` as a model knows labels, if there is one."""
-    if episodes.prepared is not None and episodes.prepared.exists():
-        stored = Descriptors.load(episodes.prepared)
-        if stored.graphs == episodes.graphs.fingerprint() and kinds in (None, stored.kinds):
+    if prepared is not None and prepared.exists():
+        stored = Descriptors.load(prepared)
+        if stored.graphs == graphs.fingerprint() and kinds in (None, stored.kinds):
             return stored
-    if kinds is not None:
-        return compute_descriptors(episodes.graphs, kinds)
-    return base_descriptors(episodes.graphs, episodes.split, DescriptorSettings().max_labels)
+    if kinds is None:
+        if split is None:
+            raise RuntimeError("fit the discriminant, or load its state, before it is given other graphs")
+        base = np.flatnonzero(np.isin(graphs.y, split.base))
+        kinds = LabelKinds.of(graphs, base, DescriptorSettings().max_labels)
+    return compute_descriptors(graphs, kinds)

@@ -12,10 +12,12 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
+from fsgc.data.encodings import FeatureTable
+from fsgc.data.graph_store import GraphStore
 from fsgc.episodes.batches import EpisodeBatch, Episodes
 from fsgc.errors import SettingsError
 from fsgc.methods.contract import Preparation, Run, TaskShape
-from fsgc.methods.discriminant.head import vector_head
+from fsgc.methods.discriminant.head import labelled_head, vector_head
 from fsgc.methods.discriminant.method import PREPARATION, Discriminant, DiscriminantSettings
 from fsgc.methods.discriminant.search import TAUS
 from fsgc.methods.learned import accuracy
@@ -37,6 +39,13 @@ class HeadPN(PrototypicalNetwork):
         if self.tau is None:
             return super().predict(episodes)
         return vector_head(self.embed(episodes), episodes.shots).scores(self.tau)
+
+    def classify(self, support: Tensor, labels: Tensor, query: Tensor) -> Tensor:
+        """Scores of the head, with classes of any size: `[M, C]`."""
+        z = self.vectors(support, labels, torch.cat([support, query]))
+        return labelled_head(z[: len(support)], labels, z[len(support) :]).scores(
+            inf if self.tau is None else self.tau
+        )[0]
 
     @torch.no_grad()
     def choose(self, episodes: Episodes) -> None:
@@ -90,12 +99,28 @@ class DiscriminantPN(PrototypicalNetwork):
         self.discriminant.attach(episodes)
         self.discriminant.extra = {}
 
+    def attach_graphs(self, graphs: GraphStore, features: FeatureTable) -> None:
+        """Give graphs of a user to both."""
+        super().attach_graphs(graphs, features)
+        self.discriminant.attach_graphs(graphs, features)
+        self.discriminant.extra = {}
+
     def predict(self, episodes: EpisodeBatch) -> Tensor:
         """While the network is trained its own scores, then those of the discriminant, `[B, N·Q, N]`."""
         if not self.fitted:
             return super().predict(episodes)
         self._hand_over()
         return self.discriminant.predict(episodes)
+
+    def classify(self, support: Tensor, labels: Tensor, query: Tensor) -> Tensor:
+        """Scores of the discriminant, with classes of any size: `[M, C]`."""
+        self._hand_over()
+        return self.discriminant.classify(support, labels, query)
+
+    def vectors(self, support: Tensor, labels: Tensor, graphs: Tensor) -> Tensor:
+        """The vectors that the discriminant sees, `[g, d]`."""
+        self._hand_over()
+        return self.discriminant.vectors(support, labels, graphs)
 
     def fit(self, run: Run) -> FitReport:
         """Train the network, then fit the discriminant."""

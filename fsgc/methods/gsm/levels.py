@@ -1,4 +1,4 @@
-"""GIN that keeps the read-out of every level, and a classifier over all of them (Xu et al. 2019)."""
+"""The GIN of GSM: the read-out of every level, and a classifier over all of them (Xu et al. 2019)."""
 
 from __future__ import annotations
 
@@ -7,11 +7,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from fsgc.nn.convs import GINConv
+from fsgc.nn.gin_read_outs import GINReadOuts
 from fsgc.nn.graph_tensors import GraphBatch, GraphTensors
-from fsgc.nn.inputs import NodeFeatures
-from fsgc.nn.norms import make_norm
-from fsgc.nn.segments import Segments
 from fsgc.nn.settings import Norm
 
 
@@ -44,25 +41,17 @@ class GINLevels(nn.Module):
         self, num_features: int, width: int, convs: int, mlp_layers: int, norm: Norm, pooling: str, classes: int
     ) -> None:
         super().__init__()
-        in_widths = [num_features] + [width] * (convs - 1)
         self.width = width
-        self.pooling = pooling
-        self.convs = nn.ModuleList(GINConv(wide, width, mlp_layers, norm, learnable_eps=False) for wide in in_widths)
-        self.norms = nn.ModuleList(make_norm(norm, width) for _ in in_widths)
+        self.read_outs = GINReadOuts(num_features, width, convs, mlp_layers, norm, pooling)
         self.input_head = nn.Linear(num_features, classes)
         self.head = nn.Linear(convs * width, classes)
 
     def forward(self, batch: GraphBatch) -> Levels:
         """All levels of the graphs of a batch."""
-        read_outs = []
-        h: Tensor | NodeFeatures = batch.features
-        for conv, norm in zip(self.convs, self.norms, strict=True):
-            rows: Tensor = norm(conv(h, batch), batch.segments, relu=True)
-            read_outs.append(self._pool(rows, batch.segments))
-            h = rows
-        z = torch.cat(read_outs, 1)
+        z = self.read_outs(batch)
         # Read-out and linear layer commute: a wide one-hot input is never summed as it is.
-        of_input = self._pool(batch.features.project(self.input_head.weight), batch.segments) + self.input_head.bias
+        projected = batch.features.project(self.input_head.weight)
+        of_input = self.read_outs.pool(projected, batch.segments) + self.input_head.bias
         return Levels(z, self.head(z) + of_input)
 
     def last(self, z: Tensor) -> Tensor:
@@ -74,6 +63,3 @@ class GINLevels(nn.Module):
         sizes = tensors.chunk_sizes(graphs)
         parts = [self(tensors.batch(part)) for part in torch.split(graphs, sizes)]
         return Levels(*(torch.cat(rows) for rows in zip(*parts, strict=True)))
-
-    def _pool(self, rows: Tensor, segments: Segments) -> Tensor:
-        return segments.mean(rows) if self.pooling == "mean" else segments.sum(rows)

@@ -1,4 +1,4 @@
-"""Graphlets counted the way GraKeL does, which is what the authors' figures rest on.
+"""Graphlets counted the way GraKeL does, which is what the authors' accuracies rest on.
 
 `GraphletSampling(k)` with its default `sampling=None` draws no sample: it goes through all connected induced subgraphs
 of k nodes, in theory. In GraKeL 0.1.11 three things are otherwise, none of which its documentation mentions:

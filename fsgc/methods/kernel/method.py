@@ -56,13 +56,14 @@ class KernelMethod(Method):
     """A support vector machine per episode on a slice of a Gram matrix.
 
     Args:
-        shape: of the task; nothing here depends on it.
+        shape: of the episodes; nothing here depends on it.
         settings: of the support vector machine.
         kernel: `wl`, `sp` or `graphlet`.
     """
 
     settings_type: ClassVar[type[Any]] = SvcSettings
     section: ClassVar[str] = "svc"
+    reads_nodes: ClassVar[bool] = True
     preparation: ClassVar[Preparation | None] = Preparation(
         "fsgc.methods.kernel.prepare:make_gram", "kernel", KernelSettings, Scope(shots=False, seed=False)
     )

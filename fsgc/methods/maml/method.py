@@ -101,7 +101,7 @@ class Maml(LearnedMethod):
     """Adapt all weights to the supports, classify the queries with them.
 
     Args:
-        shape: of the tasks.
+        shape: of the episodes.
         settings: hyperparameters.
     """
 

@@ -1,4 +1,4 @@
-"""Task-adaptive embedding: from an episode to a scale and a shift per layer."""
+"""Task-adaptive embedding (TAE): from an episode to a scale and a shift per layer."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class ResidualMLP(nn.Module):
         return F.relu(self.shortcut(x) + self.block(x))
 
 
-class TaskConditioner(nn.Module):
+class EpisodeConditioner(nn.Module):
     """The task embedding network of TADAM (Oreshkin et al., 2018) as the paper uses it.
 
     `β = β0 · g(p_e)` and `γ = γ0 · h(p_e) + 1` for every layer, with one scalar `β0` and `γ0` a layer.
@@ -47,10 +47,10 @@ class TaskConditioner(nn.Module):
         self.scale = ResidualMLP(width, layers * width)
         self.shift = ResidualMLP(width, layers * width)
 
-    def forward(self, task: Tensor) -> tuple[Tensor, Tensor]:
+    def forward(self, episodes: Tensor) -> tuple[Tensor, Tensor]:
         """Episode representations `[B, d]` to scales γ and shifts β, both `[B, L+1, d]`."""
-        gamma = self.gamma0[:, None] * self.scale(task).unflatten(1, (self.layers, -1)) + 1
-        beta = self.beta0[:, None] * self.shift(task).unflatten(1, (self.layers, -1))
+        gamma = self.gamma0[:, None] * self.scale(episodes).unflatten(1, (self.layers, -1)) + 1
+        beta = self.beta0[:, None] * self.shift(episodes).unflatten(1, (self.layers, -1))
         return gamma, beta
 
     def penalty(self) -> Tensor:

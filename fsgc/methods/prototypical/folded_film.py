@@ -25,7 +25,7 @@ from fsgc.nn.norms import Groups
 
 
 def can_be_folded(embedder: Embedder, device: torch.device) -> bool:
-    """Whether `ConditionedEmbedder` covers these settings.
+    """Whether `FoldedEmbedder` covers these settings.
 
     It does GIN, nothing nonlinear between the convolutions, and norms that see no other graph.
     """
@@ -47,7 +47,7 @@ def embed_conditioned(
 ) -> Tensor:
     """Embed the graphs of episodes, each conditioned on its episode: `[E, M]` to `[E·M, d]`.
 
-    The result is that of `embed_graphs` with a `Film`; GIN takes less work than that (`ConditionedEmbedder`).
+    The result is that of `embed_graphs` with a `Film`; GIN takes less work than that (`FoldedEmbedder`).
 
     Args:
         embedder: the embedder.
@@ -61,14 +61,14 @@ def embed_conditioned(
     if not can_be_folded(embedder, tensors.device):
         episode = torch.arange(len(graphs), device=gamma.device).repeat_interleave(graphs.shape[1])
         return embed_graphs(embedder, tensors, graphs, Film(gamma, beta, episode), groups, max_nodes)
-    embed = ConditionedEmbedder(embedder, tensors, graphs)
+    embed = FoldedEmbedder(embedder, tensors, graphs)
     sizes = tensors.chunk_sizes(graphs, max_nodes)
     ends = accumulate(sizes, initial=0)
     chunks = [slice(begin, end) for begin, end in pairwise(ends)]
     return torch.cat([embed(chunk, gamma[chunk], beta[chunk]) for chunk in chunks])
 
 
-class ConditionedEmbedder:
+class FoldedEmbedder:
     """Embeds the graphs of episodes, each with a scale and a shift per layer of its own.
 
     Args:

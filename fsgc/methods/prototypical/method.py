@@ -14,9 +14,10 @@ from torch import Tensor, nn
 from fsgc.episodes.batches import EpisodeBatch
 from fsgc.methods.contract import TaskShape
 from fsgc.methods.learned import LearnedMethod, Loss, accuracy, cross_entropy
-from fsgc.methods.prototypical.conditioner import TaskConditioner
+from fsgc.methods.prototypical.conditioner import EpisodeConditioner
 from fsgc.methods.prototypical.folded_film import embed_conditioned
 from fsgc.methods.prototypical.mixup import LatentMixup, Mask, MixupLoss, Ratio, Source
+from fsgc.nn.distance import squared_distances
 from fsgc.nn.embedder import Embedder
 from fsgc.nn.in_chunks import embed_graphs
 from fsgc.nn.norms import Groups
@@ -65,7 +66,7 @@ class PrototypicalNetwork(LearnedMethod):
     """Embed, average the supports of a class, score queries by distance.
 
     Args:
-        shape: of the tasks; the width of the node features matters.
+        shape: of the episodes; the width of the node features matters.
         settings: hyperparameters.
         task_adaptive: whether embeddings are conditioned on the episode (TAE).
         mixup: whether mixtures of embeddings regularise training (MU).
@@ -90,7 +91,7 @@ class PrototypicalNetwork(LearnedMethod):
         self.embedder = Embedder(shape.num_features, settings)
         self.scale = nn.Parameter(torch.tensor(float(settings.scale)))
         self.conditioner = (
-            TaskConditioner(settings.width, self.embedder.film_layers, settings.gamma0, settings.beta0)
+            EpisodeConditioner(settings.width, self.embedder.film_layers, settings.gamma0, settings.beta0)
             if task_adaptive
             else None
         )
@@ -131,8 +132,7 @@ class PrototypicalNetwork(LearnedMethod):
             return self._embed_by_episode(episodes.graphs, episodes.shots)
         supports = episodes.support
         plain = self._embed_by_episode(supports, episodes.shots) if self.transductive else self._embed_once(supports)
-        task = plain.mean((1, 2))  # the mean of the N prototypes, [B, d]
-        gamma, beta = self.conditioner(task)
+        gamma, beta = self.conditioner(plain.mean((1, 2)))  # of the mean of the N prototypes, [B, d]
         groups = self._groups(episodes.graphs, episodes.shots)
         z = embed_conditioned(self.embedder, self.graphs, episodes.graphs.flatten(1), gamma, beta, groups)
         return z.view(*episodes.graphs.shape, -1)
@@ -156,8 +156,7 @@ class PrototypicalNetwork(LearnedMethod):
 
     def similarity(self, x: Tensor, prototypes: Tensor) -> Tensor:
         """−α‖x − p‖² of embeddings `[B, M, d]` and prototypes `[B, N, d]`: `[B, M, N]`."""
-        products = torch.baddbmm(prototypes.square().sum(-1).unsqueeze(1), x, prototypes.mT, alpha=-2)
-        return -self.scale * (products + x.square().sum(-1, keepdim=True))
+        return -self.scale * squared_distances(x, prototypes)
 
     def configure_optimizers(self) -> torch.optim.Optimizer:
         """Adam."""

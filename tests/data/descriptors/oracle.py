@@ -29,9 +29,8 @@ def store_of(networks: list[nx.Graph]) -> GraphStore:
     """The store of some networkx graphs with nodes 0, 1, …; labels alternate within a graph."""
     sizes = np.array([len(network) for network in networks])
     first = np.cumsum(sizes) - sizes
-    edges = [
-        np.array(network.edges, np.int64).reshape(-1, 2) + start for network, start in zip(networks, first, strict=True)
-    ]
+    pairs = zip(networks, first, strict=True)
+    edges = [np.array(network.edges, np.int64).reshape(-1, 2) + start for network, start in pairs]
     source, target = np.concatenate(edges).T
     label = np.concatenate([np.arange(size) % 3 for size in sizes])
     return GraphStore.from_edges(sizes, source, target, np.arange(len(sizes)) % 2, label)

@@ -22,7 +22,7 @@ def _expected(graphs: GraphStore, labels: np.ndarray) -> list[Counter[int]]:
         for one, distances in nx.all_pairs_shortest_path_length(network):
             for other, distance in distances.items():
                 if one < other and distance <= LONGEST:
-                    counts[int(path_code(own[one], own[other], np.int64(distance)))] += 1
+                    counts[int(path_code(own[one], own[other], np.array(distance)))] += 1
         result.append(counts)
     return result
 

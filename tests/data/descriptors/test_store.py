@@ -144,23 +144,22 @@ def test_what_labels_are_good_for() -> None:
         DescriptorSettings(max_labels=64)
 
 
+def _histograms(graphs: GraphStore) -> list[list[int]]:
+    split = np.split(graphs.node_label, graphs.node_ptr[1:-1])
+    return [[int(np.sum(own == label)) for label in range(3)] for own in split]
+
+
 def test_labels_that_are_not_known_are_one_kind() -> None:
     graphs = awkward()
     known = compute_descriptors(graphs, LabelKinds((0, 1)))
     counts = known.counts["labels"].columns(np.arange(3)).toarray()
-    expected = [
-        [np.sum(own == label) for label in range(3)] for own in np.split(graphs.node_label, graphs.node_ptr[1:-1])
-    ]
-    np.testing.assert_array_equal(counts, expected)
+    np.testing.assert_array_equal(counts, _histograms(graphs))
 
 
 def test_words_are_counted_where_labels_are_words() -> None:
     graphs = awkward()
     words = compute_descriptors(graphs, LabelKinds(words=True)).counts
-    expected = [
-        [np.sum(own == label) for label in range(3)] for own in np.split(graphs.node_label, graphs.node_ptr[1:-1])
-    ]
-    np.testing.assert_array_equal(words["words"].columns(np.arange(3)).toarray(), expected)
+    np.testing.assert_array_equal(words["words"].columns(np.arange(3)).toarray(), _histograms(graphs))
     assert len(words["label_paths"].code) == 0
 
 

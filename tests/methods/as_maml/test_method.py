@@ -24,7 +24,7 @@ from tests.methods.as_maml.test_sag_network import PlainNetwork, plain_input
 from tests.noise import with_novel_noise
 from tests.resuming import curves_after_resuming
 
-SMALL = AsMamlSettings(width=8, inner_lr=0.05, test_steps=4, min_steps=2, max_steps=6)
+SMALL = AsMamlSettings(width=8, inner_lr=0.05, test_steps=4, min_steps=2, max_steps=6, root_weight=True)
 
 
 @pytest.fixture
@@ -276,3 +276,13 @@ def test_a_training_that_died_ends_like_an_undisturbed_one(episodes: Episodes, t
 
     curves = curves_after_resuming(experiment, episodes, tmp_path)
     assert {"query_loss", "policy_loss", "steps", "stop_probability", "val_accuracy"} <= curves
+
+
+def test_it_has_as_many_weights_as_the_released_code() -> None:
+    """77,379 on TRIANGLES with degrees as inputs; 110,275 with a matrix for the node itself."""
+    shape = TaskShape(num_features=1, way=3, base_classes=7)
+    counts = [
+        sum(weight.numel() for weight in AdaptiveStepMaml(shape, AsMamlSettings(root_weight=root)).parameters())
+        for root in (False, True)
+    ]
+    assert counts == [77_379, 110_275]

@@ -12,6 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 from torch_geometric.nn import SAGEConv, SAGPooling, global_max_pool, global_mean_pool
+from torch_geometric.utils import add_self_loops
 
 from fsgc.data.graph_store import GraphStore
 from fsgc.methods.as_maml.pooled_graphs import PooledGraphs, pooled_counts
@@ -28,10 +29,11 @@ EPISODES = torch.tensor([[3, 9, 8, 2], [1, 0, 10, 5], [11, 7, 6, 9]])
 class PlainNetwork(nn.Module):
     """The network of one episode on PyG."""
 
-    def __init__(self, num_features: int, width: int, levels: int, classes: int) -> None:
+    def __init__(self, num_features: int, width: int, levels: int, classes: int, root_weight: bool = True) -> None:
         super().__init__()
         in_widths = [num_features] + [width] * (levels - 1)
-        self.convs = nn.ModuleList(SAGEConv(wide, width) for wide in in_widths)
+        self.root_weight = root_weight
+        self.convs = nn.ModuleList(SAGEConv(wide, width, root_weight=root_weight) for wide in in_widths)
         self.pools = nn.ModuleList(SAGPooling(width, RATIO) for _ in in_widths)
         for _, pool in self.levels():
             nn.init.ones_(pool.select.weight)  # only its sign counts
@@ -45,7 +47,7 @@ class PlainNetwork(nn.Module):
             for level, (conv, pool) in enumerate(self.levels()):
                 for mine, theirs in (
                     (ours.neighbour[level], conv.lin_l),
-                    (ours.root[level], conv.lin_r),
+                    *([(ours.root[level], conv.lin_r)] if self.root_weight else []),
                     (ours.score_neighbour[level], pool.gnn.lin_rel),
                     (ours.score_root[level], pool.gnn.lin_root),
                 ):
@@ -55,7 +57,9 @@ class PlainNetwork(nn.Module):
     def forward(self, x: Tensor, edge_index: Tensor, batch: Tensor) -> tuple[Tensor, Tensor, list[Tensor]]:
         total, sizes = torch.zeros(()), []
         for conv, pool in self.levels():
-            x = F.leaky_relu(conv(x, edge_index), 0.1)
+            # Without a matrix of its own, a node is one of its neighbours.
+            edges = edge_index if self.root_weight else add_self_loops(edge_index, num_nodes=len(x))[0]
+            x = F.leaky_relu(conv(x, edges), 0.1)
             x, edge_index, _, batch, _, _ = pool(x, edge_index, None, batch)
             sizes.append(torch.bincount(batch))
             total = total + F.leaky_relu(torch.cat([global_max_pool(x, batch), global_mean_pool(x, batch)], 1), 0.1)
@@ -82,11 +86,13 @@ def plain_input(store: GraphStore, x: Tensor, graphs: Tensor) -> tuple[Tensor, T
     return torch.cat(rows), torch.cat(edges, 1), torch.tensor(batch)
 
 
-def setup(levels: int) -> tuple[list[SagNetwork], dict[str, Tensor], PooledGraphs, GraphStore, Tensor]:
+def setup(
+    levels: int, root_weight: bool = True
+) -> tuple[list[SagNetwork], dict[str, Tensor], PooledGraphs, GraphStore, Tensor]:
     torch.manual_seed(0)
     store = mixed_store()
     x = features(store, 4)
-    networks = [SagNetwork(4, 6, levels, 3) for _ in EPISODES]
+    networks = [SagNetwork(4, 6, levels, 3, root_weight) for _ in EPISODES]
     stacked = {
         name: torch.stack([dict(network.named_parameters())[name] for network in networks]).detach().requires_grad_()
         for name, _ in networks[0].named_parameters()
@@ -95,14 +101,15 @@ def setup(levels: int) -> tuple[list[SagNetwork], dict[str, Tensor], PooledGraph
     return networks, stacked, graphs, store, x
 
 
+@pytest.mark.parametrize("root_weight", [True, False])
 @pytest.mark.parametrize("levels", [1, 2, 3])
-def test_the_network_is_that_of_pyg(levels: int) -> None:
-    networks, stacked, graphs, store, x = setup(levels)
+def test_the_network_is_that_of_pyg(levels: int, root_weight: bool) -> None:
+    networks, stacked, graphs, store, x = setup(levels, root_weight)
     output = networks[0].run(stacked, graphs)
     weight = torch.randn(output.logits.shape)
     grads = torch.autograd.grad((output.logits * weight).sum(), list(stacked.values()))
     for episode, network in enumerate(networks):
-        plain = PlainNetwork(4, 6, levels, 3)
+        plain = PlainNetwork(4, 6, levels, 3, root_weight)
         plain.load(network)
         logits, information, sizes = plain(*plain_input(store, x, EPISODES[episode]))
         torch.testing.assert_close(output.logits[episode], logits)
@@ -114,7 +121,7 @@ def test_the_network_is_that_of_pyg(levels: int) -> None:
         for level, (conv, pool) in enumerate(plain.levels()):
             for name, parameter in (
                 (f"neighbour.{level}.weight", conv.lin_l.weight),
-                (f"root.{level}.weight", conv.lin_r.weight),
+                *([(f"root.{level}.weight", conv.lin_r.weight)] if root_weight else []),
                 (f"score_neighbour.{level}.bias", pool.gnn.lin_rel.bias),
                 (f"score_root.{level}.weight", pool.gnn.lin_root.weight),
             ):

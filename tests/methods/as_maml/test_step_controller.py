@@ -22,7 +22,7 @@ def test_steps_have_a_ceiling() -> None:
     assert steps_of(1.0, 5, 5) == 5
 
 
-def test_log_scale() -> None:
+def test_numbers_are_scaled_by_their_logarithm_down_to_minus_one() -> None:
     values = torch.tensor([1.0, -math.e, math.exp(-5), 0.0, 1e-6])
     torch.testing.assert_close(log_scaled(values), torch.tensor([0.0, 0.1, -0.5, -1.0, -1.0]), atol=1e-6, rtol=1e-6)
 
@@ -50,7 +50,7 @@ def test_a_state_that_is_not_carried_begins_anew() -> None:
     torch.testing.assert_close(controller(loss, information, state)[0], first)
 
 
-def test_the_policy_loss_by_loops() -> None:
+def test_the_policy_loss_is_that_of_loops_over_episodes_and_steps() -> None:
     torch.manual_seed(0)
     logits, accuracies, least, penalty = torch.randn(12, 3), torch.rand(12, 3), 5, 0.001
     steps = torch.tensor([6, 12, 9])
@@ -76,7 +76,7 @@ def test_the_gradient_goes_the_right_way(early: float, final: float, sign: int) 
     assert logits.grad[4].sign() == sign
 
 
-def test_steps_cost() -> None:
+def test_where_nothing_is_gained_later_steps_raise_the_probability_to_stop() -> None:
     """Nothing gained: the later the step, the more its probability to stop rises."""
     logits = torch.zeros(9, 1, requires_grad=True)
     policy_loss(logits, torch.full((9, 1), 0.5), torch.tensor([9]), 5, 0.001).sum().backward()  # type: ignore[no-untyped-call]

@@ -17,9 +17,8 @@ from tests.data.descriptors.oracle import shuffled, store_of
 def _rings_and_crowds(seed: int, rings: int, crowds: int) -> tuple[GraphStore, list[str]]:
     rng = np.random.default_rng(seed)
     networks = [nx.cycle_graph(int(rng.integers(8, 20))) for _ in range(rings)]
-    networks += [
-        nx.gnp_random_graph(int(rng.integers(8, 20)), 0.5, seed=int(rng.integers(1000))) for _ in range(crowds)
-    ]
+    sizes = rng.integers(8, 20, size=crowds)
+    networks += [nx.gnp_random_graph(int(size), 0.5, seed=int(rng.integers(1000))) for size in sizes]
     return store_of(networks), ["ring"] * rings + ["crowd"] * crowds
 
 

@@ -152,6 +152,36 @@ def test_a_saved_model_scores_the_same_and_graphs_of_ones_own(
     torch.testing.assert_close(again, fitted.predict(batch), rtol=1e-5, atol=1e-6)
 
 
+def test_labelled_graphs_of_ones_own_in_classes_of_any_size(episodes: Episodes, fitted: Discriminant) -> None:
+    """With classes of equal size it is an episode; with unequal ones the formula of the head."""
+    batch = next(episodes.batches("test", 1))
+    support, query = batch.support.flatten(), batch.query.flatten()
+    labels = torch.arange(2).repeat_interleave(batch.shots)
+    whole = fitted.classify(support, labels, query)
+    torch.testing.assert_close(whole, fitted.predict(batch)[0])
+    method = Discriminant(TaskShape.of(episodes), SMALL)
+    method.attach_graphs(episodes.graphs, episodes.features)
+    with pytest.raises(RuntimeError, match="before it is given other graphs"):
+        _ = method.data
+    method.load_state(fitted.state())
+    own = torch.cat([support, query]).numpy()
+    method.attach_graphs(episodes.graphs.select(own), episodes.features)
+    place = torch.arange(len(own))
+    again = method.classify(place[: len(support)], labels, place[len(support) :])
+    torch.testing.assert_close(again, whole, rtol=1e-5, atol=1e-6)
+    fewer = method.classify(place[1 : len(support)], labels[1:], place[len(support) :])
+    vectors = method.vectors(place, labels, place).numpy()
+    one, other = vectors[1 : batch.shots], vectors[batch.shots : len(support)]
+    means = np.stack([one.mean(axis=0), other.mean(axis=0)])
+    residuals = np.concatenate([one - means[0], other - means[1]])
+    shrunken = np.eye(vectors.shape[1])
+    if method.model.tau < inf:
+        energy = (residuals**2).sum(axis=1).mean()
+        shrunken = np.linalg.inv(shrunken + residuals.T @ residuals / (method.model.tau * energy))
+    apart = vectors[len(support) :, None] - means
+    np.testing.assert_allclose(fewer, -np.einsum("qcd,de,qce->qc", apart, shrunken, apart), rtol=1e-6, atol=1e-8)
+
+
 def test_prepared_descriptors_are_used_if_they_are_of_these_graphs(
     episodes: Episodes, fitted: Discriminant, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

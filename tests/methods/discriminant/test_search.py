@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from fsgc.episodes.batches import Episodes
-from fsgc.episodes.store import EpisodeSettings, EpisodeStore, draw_episodes
+from fsgc.episodes.settings import EpisodeSettings
+from fsgc.episodes.store import EpisodeStore, draw_episodes
 from fsgc.methods.discriminant.metric import METRICS
 from fsgc.methods.discriminant.search import TAUS, Choice, Fold, Part, Search, make_folds
 
@@ -40,9 +41,7 @@ def test_few_folds_have_all_classes_about_equally_often(episodes: Episodes) -> N
 def test_the_seed_decides_and_novel_classes_never_play(episodes: Episodes) -> None:
     one, same, other = (make_folds(episodes, seed, 3, 5) for seed in (0, 0, 1))
     assert all((a.episodes == b.episodes).all() for a, b in zip(one, same, strict=True))
-    assert any(
-        (a.graphs.shape != b.graphs.shape) or (a.graphs != b.graphs).any() for a, b in zip(one, other, strict=True)
-    )
+    assert any(set(a.graphs) != set(b.graphs) for a, b in zip(one, other, strict=True))
     assert not any(_classes(episodes, fold) & set(episodes.split.novel) for fold in one)
 
 
@@ -55,6 +54,16 @@ def test_validation_classes_play_with_their_stored_episodes(episodes: Episodes, 
     (fold,) = make_folds(with_validation, seed=0, folds=2, per_fold=5)
     np.testing.assert_array_equal(fold.graphs[fold.episodes.numpy()], with_validation.store.val[:10])
     assert set(episodes.graphs.y[fold.known]) == set(base)
+
+
+def test_with_two_base_classes_nothing_is_left_to_fit_a_metric_on(episodes: Episodes) -> None:
+    split = replace(episodes.split, base=episodes.split.base[:2])
+    few = replace(episodes, split=split)
+    (fold,) = make_folds(few, seed=0, folds=6, per_fold=20)
+    assert len(fold.known) == 0
+    choice = Search(_rows(few), few.graphs.y, [fold], lambda *_: None).run()
+    assert choice.metric == METRICS[0]
+    assert choice.parts
 
 
 def _rows(episodes: Episodes) -> dict[tuple[str, str], np.ndarray]:

@@ -45,7 +45,7 @@ def test_a_prototype_has_the_least_summed_cost() -> None:
     assert class_prototypes(spectra, classes).tolist() == [6, 2]
 
 
-def test_the_whole_by_loops() -> None:
+def test_prototypes_costs_and_clusters_are_those_of_loops_over_training_graphs() -> None:
     graphs, split = made_up()
     found = find_superclasses(graphs, split)
     assert found.classes.tolist() == sorted(split.base)

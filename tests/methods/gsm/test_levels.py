@@ -21,7 +21,7 @@ def test_levels_are_those_of_plain_pyg(pooling: str, pool: object) -> None:
     batch, edge_index = both(store, x)
     network = GINLevels(5, 8, 3, 2, "batch", pooling, 4)
     h, read_outs = x, [x]
-    layers: Any = zip(network.convs, network.norms, strict=True)
+    layers: Any = zip(network.read_outs.convs, network.read_outs.norms, strict=True)
     for conv, norm in layers:
         mlp = nn.Sequential(conv.first, conv.norms[0].norm, nn.ReLU(), conv.others[0])
         h = F.relu(norm.norm(GINConv(mlp)(h, edge_index)))

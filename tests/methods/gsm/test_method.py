@@ -260,10 +260,17 @@ def test_without_stored_super_classes_training_says_so(stored: Episodes, tmp_pat
         make(stored).train_batches(replace(stored, prepared=None), PLAN, 0)
 
 
-def test_validation_takes_the_first_validation_episodes(stored: Episodes) -> None:
+def test_validation_episodes_are_of_validation_graphs_class_by_class(stored: Episodes) -> None:
     batches = make(stored, val_episodes=7).val_batches(stored, PLAN)
     assert len(batches) == 1
-    assert torch.equal(next(iter(batches)).graphs, next(stored.batches("val", 7)).graphs)
+    graphs = next(iter(batches)).graphs
+    assert graphs.shape[:2] == (7, stored.way)
+    pools = [set(pool.tolist()) for pool in stored.split.pools(stored.graphs.y, "val").values()]
+    for episode in graphs.tolist():
+        for drawn in episode:
+            assert len(set(drawn)) == len(drawn)
+            assert any(set(drawn) <= pool for pool in pools)
+        assert len({stored.graphs.y[drawn[0]] for drawn in episode}) == stored.way
 
 
 def test_novel_graphs_replaced_by_noise_change_no_weight(stored: Episodes, tmp_path: Path) -> None:

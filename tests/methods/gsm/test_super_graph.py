@@ -26,7 +26,7 @@ def random_links(episodes: int, graphs: int, neighbours: int, seed: int = 0) -> 
 
 
 @pytest.mark.parametrize("neighbours", [1, 2, 3])
-def test_links_by_loops(neighbours: int) -> None:
+def test_links_are_those_of_a_loop_over_graphs(neighbours: int) -> None:
     torch.manual_seed(0)
     z, group = torch.randn(30, 4), torch.randint(4, (30,))
     group[7] = 9  # alone in its group
@@ -58,7 +58,7 @@ def test_attention_is_pygs_gat(heads: int) -> None:
 
 
 @pytest.mark.usefixtures("double")
-def test_gradients_of_attention() -> None:
+def test_gradients_of_attention_are_those_of_finite_differences() -> None:
     links = random_links(2, 5, 2)
     parts = [torch.randn(2, 6, 4), torch.randn(2, 2, 2, 3), torch.randn(2, 3), torch.randn(2, 5, 4)]
     parts = [part.requires_grad_() for part in parts]
@@ -86,7 +86,7 @@ def test_outside_the_receptive_field_nothing_matters(neighbours: int) -> None:
     torch.testing.assert_close(small, whole)
 
 
-def test_the_receptive_field_by_sets() -> None:
+def test_the_receptive_field_has_all_graphs_within_two_links_of_the_targets() -> None:
     links, supports = random_links(5, 30, 2), 6
     field = receptive_field(links, supports)
     for episode in range(5):

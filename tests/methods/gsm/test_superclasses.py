@@ -16,7 +16,7 @@ from fsgc.settings import from_mapping
 from tests.graphs import random_store
 
 
-def test_round_trip_and_check(tmp_path: Path) -> None:
+def test_a_store_comes_back_and_is_refused_for_other_graphs(tmp_path: Path) -> None:
     graphs = random_store(3, graphs=120, classes=15)
     split = make_split(dataset("letter_high"), graphs.y)
     found, path = find_superclasses(graphs, split), tmp_path / "x.zarr"

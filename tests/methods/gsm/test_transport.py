@@ -60,7 +60,9 @@ def test_a_spectrum_repeated_has_no_distance_to_itself() -> None:
 
 
 @pytest.mark.parametrize("order", [1, 2])
-def test_pieces_add_up(order: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_costs_do_not_depend_on_how_many_quantiles_are_held_at_a_time(
+    order: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     spectra = random_spectra(4, [5, 8, 13, 21])
     whole = transport_costs(spectra, order)
     monkeypatch.setattr(transport, "_ENTRIES", 20)

@@ -48,7 +48,7 @@ def test_an_entry_does_not_depend_on_the_other_graphs(kernel: str, settings: Ker
         np.testing.assert_array_equal(part.gram, whole.gram[np.ix_(some, some)])
 
 
-def test_normalising_is_a_setting() -> None:
+def test_the_diagonal_is_one_if_and_only_if_normalised() -> None:
     store = dense_store(2, 12)
     raw = compute_gram(store, [0, 1, 2], "wl", replace(BY_LABEL, wl_normalised=False)).gram
     np.testing.assert_allclose(np.diagonal(compute_gram(store, [0, 1, 2], "wl", BY_LABEL).gram), 1)
@@ -98,7 +98,7 @@ def test_a_stored_matrix_comes_back(tmp_path: Path) -> None:
         loaded.check(dense_store(1, 9), "sp")
 
 
-def test_rows_of_graphs() -> None:
+def test_rows_are_found_by_graph_and_graphs_of_other_classes_refused() -> None:
     gram = compute_gram(dense_store(0, 9), [1, 2], "wl", BY_LABEL)  # graphs 1 2 4 5 7 8
     assert gram.rows_of(np.array([[8, 1], [4, 5]])).tolist() == [[5, 0], [2, 3]]
     for outside in (0, 3, 9, 100):

@@ -24,7 +24,10 @@ def test_a_dataset_overrides_the_default() -> None:
     ("values", "message"),
     [
         ({"graphlet_size": 6}, r"kernel\.default\.graphlet_size must be 3, 4 or 5, got 6"),
-        ({"node_labels": "tag"}, r"kernel\.default\.node_labels must be 'degree', 'label' or 'attributes', got 'tag'"),
+        (
+            {"node_labels": "tag"},
+            r"kernel\.default\.node_labels must be 'auto', 'degree', 'label' or 'attributes', got 'tag'",
+        ),
         ({"graphlet_counts": "some"}, r"kernel\.default\.graphlet_counts must be 'grakel' or 'exact', got 'some'"),
         ({"wl_iterations": 0}, r"kernel\.default\.wl_iterations must be at least 1, got 0"),
         ({"wl_iterations": "5"}, r"kernel\.default\.wl_iterations must be a whole number, got '5'"),

@@ -25,7 +25,7 @@ def test_the_inner_products_are_grakels(seed: int, iterations: int) -> None:
     np.testing.assert_array_equal((histograms @ histograms.T).toarray(), expected)
 
 
-def test_by_hand() -> None:
+def test_a_path_and_a_triangle_worked_out_by_hand() -> None:
     """A path and a triangle of three equal nodes: the same at level 0, one class against two at level 1."""
     store = GraphStore.from_edges(
         np.array([3, 3]), np.array([0, 1, 3, 4, 5]), np.array([1, 2, 4, 5, 3]), np.array([0, 1])

@@ -9,8 +9,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from benchmarks.maml import plain_scores
-from benchmarks.plain_classifier import PlainClassifier, copy_weights
 from fsgc.episodes.batches import EpisodeBatch, Episodes
 from fsgc.errors import SettingsError
 from fsgc.methods.contract import TaskShape
@@ -20,6 +18,8 @@ from fsgc.nn.graph_tensors import GraphTensors
 from fsgc.training.settings import Training, TrainSettings
 from tests.fitting import fit
 from tests.noise import with_novel_noise
+from tests.oracles.classifier import PlainClassifier, maml_scores
+from tests.oracles.embedder import assert_same_gradients, copy_weights
 
 SMALL = MamlSettings(width=8, inner_lr=0.1)
 LABELS = torch.tensor([0, 0, 1, 1])
@@ -154,7 +154,7 @@ def test_scores_loss_and_gradients_are_those_of_plain_pyg(episodes: Episodes, ch
         one.x = one.x.double()
     scores = torch.stack(
         [
-            plain_scores(
+            maml_scores(
                 plain, episodes, data, EpisodeBatch(graphs[None], batch.shots), settings.inner_lr, settings.inner_steps
             )
             for graphs in batch.graphs
@@ -166,9 +166,7 @@ def test_scores_loss_and_gradients_are_those_of_plain_pyg(episodes: Episodes, ch
     torch.testing.assert_close(ours, loss)
     ours.backward()  # type: ignore[no-untyped-call]
     loss.backward()  # type: ignore[no-untyped-call]
-    mine = torch.cat([p.grad.flatten() for p in method.parameters() if p.grad is not None]).sort().values
-    theirs = torch.cat([p.grad.flatten() for p in plain.parameters() if p.grad is not None]).sort().values
-    torch.testing.assert_close(mine, theirs, rtol=1e-6, atol=1e-8)
+    assert_same_gradients(method.network, plain, rtol=1e-6, atol=1e-8)
 
 
 @pytest.mark.parametrize("norm", ["graph", "episode"])

@@ -28,7 +28,7 @@ pytestmark = pytest.mark.usefixtures("double")
         {"learnable_eps": False},
     ],
 )
-def test_side_by_side_is_one_by_one(changes: dict[str, Any]) -> None:
+def test_rows_and_derivatives_are_those_of_one_episode_after_the_other(changes: dict[str, Any]) -> None:
     tensors = make_tensors()
     net, weights = make_setting(tensors, **changes)
     ours = EpisodeGraphs.make(tensors, GRAPHS).run(net, weights)

@@ -16,7 +16,9 @@ pytestmark = pytest.mark.usefixtures("double")
 @pytest.mark.parametrize("norm", ["graph", "none"])
 @pytest.mark.parametrize("eps", [True, False])
 @pytest.mark.parametrize(("layers", "convs"), [(1, 1), (1, 3), (2, 1), (2, 3), (3, 2)])
-def test_stacked_is_one_by_one(layers: int, convs: int, eps: bool, norm: str, pooling: str) -> None:
+def test_stacked_embeddings_and_derivatives_are_those_of_one_episode_after_the_other(
+    layers: int, convs: int, eps: bool, norm: str, pooling: str
+) -> None:
     tensors = make_tensors()
     changes = {"gin_mlp_layers": layers, "num_convs": convs, "learnable_eps": eps, "norm": norm, "pooling": pooling}
     net, weights = make_setting(tensors, **changes)

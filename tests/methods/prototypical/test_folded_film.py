@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from fsgc.data.encodings import FeatureTable
-from fsgc.methods.prototypical.folded_film import ConditionedEmbedder, can_be_folded, embed_conditioned
+from fsgc.methods.prototypical.folded_film import FoldedEmbedder, can_be_folded, embed_conditioned
 from fsgc.nn.embedder import Embedder
 from fsgc.nn.film import Film
 from fsgc.nn.graph_tensors import GraphTensors
@@ -56,26 +56,28 @@ def _assert_folded_is_film(
 @pytest.mark.parametrize("norm", ["graph", "none"])
 @pytest.mark.parametrize("eps", [True, False])
 @pytest.mark.parametrize(("layers", "convs"), [(1, 1), (1, 2), (1, 3), (2, 1), (2, 2), (2, 3), (3, 3)])
-def test_folded_is_film(layers: int, convs: int, eps: bool, norm: str) -> None:
+def test_folding_film_into_the_weights_changes_no_embedding_and_no_gradient(
+    layers: int, convs: int, eps: bool, norm: str
+) -> None:
     changes = {"gin_mlp_layers": layers, "num_convs": convs, "learnable_eps": eps, "norm": norm}
     _assert_folded_is_film(*_make(features(STORE, 4), **changes))
 
 
 @pytest.mark.parametrize("layers", [1, 2])
 @pytest.mark.parametrize("pooling", ["mean", "sum", "mean_std"])
-def test_poolings(pooling: str, layers: int) -> None:
+def test_folding_changes_nothing_with_any_pooling(pooling: str, layers: int) -> None:
     _assert_folded_is_film(*_make(features(STORE, 4), pooling=pooling, gin_mlp_layers=layers))
 
 
 @pytest.mark.parametrize("layers", [1, 2])
 @pytest.mark.parametrize("max_nodes", [1, 60, 100])
-def test_chunks_of_episodes(layers: int, max_nodes: int) -> None:
+def test_folding_changes_nothing_with_chunks_of_any_size(layers: int, max_nodes: int) -> None:
     _assert_folded_is_film(*_make(features(STORE, 4), gin_mlp_layers=layers, num_convs=3), max_nodes=max_nodes)
 
 
 @pytest.mark.parametrize("layers", [1, 2])
 @pytest.mark.parametrize("coded", [True, False])
-def test_features_wider_than_the_layers(coded: bool, layers: int) -> None:
+def test_folding_changes_nothing_with_features_wider_than_the_layers(coded: bool, layers: int) -> None:
     rng = np.random.default_rng(0)
     table: Any = rng.normal(size=(20, 70))  # in double precision, unlike those of datasets
     code = rng.integers(0, 20, size=int(STORE.node_ptr[-1]))
@@ -85,7 +87,7 @@ def test_features_wider_than_the_layers(coded: bool, layers: int) -> None:
     _assert_folded_is_film(embedder, tensors, gamma, beta)
 
 
-def test_batch_norm_and_dropout_in_evaluation() -> None:
+def test_folding_changes_nothing_with_batch_norm_and_dropout_in_evaluation() -> None:
     embedder, tensors, gamma, beta = _make(features(STORE, 4), norm="batch", dropout=0.5)
     embedder.train()
     embedder(tensors.batch(torch.arange(len(STORE))))  # running statistics of its own
@@ -125,7 +127,7 @@ def test_mixed_precision_is_left_to_film() -> None:
 
 def test_a_graph_is_convolved_once_however_many_episodes_have_it() -> None:
     embedder, tensors, _, _ = _make(features(STORE, 4))
-    shared = ConditionedEmbedder(embedder, tensors, GRAPHS)
+    shared = FoldedEmbedder(embedder, tensors, GRAPHS)
     distinct = np.unique(GRAPHS.numpy())
     assert shared.batch.num_graphs == len(distinct)
     distinct_nodes = int(STORE.num_nodes[distinct].sum())

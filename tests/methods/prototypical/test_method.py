@@ -6,16 +6,15 @@ from typing import Any
 
 import pytest
 import torch
-from torch import Tensor
-from torch_geometric.data import Data
 
-from benchmarks.plain import PlainPN, copy_weights
-from fsgc.data.graph_store import GraphStore
 from fsgc.episodes.batches import EpisodeBatch, Episodes
 from fsgc.errors import SettingsError
 from fsgc.methods.contract import TaskShape
 from fsgc.methods.prototypical.method import PrototypicalNetwork, PrototypicalSettings
 from fsgc.methods.registry import METHODS
+from tests.oracles.embedder import assert_same_gradients, copy_weights, largest_gradient
+from tests.oracles.prototypical import PlainPN, nested
+from tests.renumbered import with_nodes_in_another_order
 
 SMALL = PrototypicalSettings(width=8, lr=1e-2)
 
@@ -66,20 +65,7 @@ def test_a_query_does_not_depend_on_the_others_unless_the_method_says_so(
 
 
 def test_a_graph_with_its_nodes_in_another_order_scores_the_same(episodes: Episodes) -> None:
-    store = episodes.graphs
-    order = torch.cat(
-        [torch.randperm(n, generator=torch.Generator().manual_seed(i)) for i, n in enumerate(store.num_nodes.tolist())]
-    )
-    first = torch.from_numpy(store.node_ptr[:-1]).repeat_interleave(torch.from_numpy(store.num_nodes))
-    new_of_old = torch.empty_like(order)
-    new_of_old[order + first] = torch.arange(len(order))
-    edge_first = torch.from_numpy(store.node_ptr[:-1]).repeat_interleave(torch.from_numpy(store.edge_ptr).diff())
-    source, target = (new_of_old[torch.from_numpy(row).long() + edge_first].numpy() for row in store.edge_index)
-    rows = (order + first).numpy()
-    shuffled = GraphStore.from_edges(
-        store.num_nodes, source, target, store.y, store.node_label[rows], store.node_attr[rows]
-    )
-    other = replace(episodes, graphs=shuffled)
+    other = with_nodes_in_another_order(episodes)
     batch = _batch(episodes)
     torch.testing.assert_close(
         _method(other, "pn_tae").eval().predict(batch), _method(episodes, "pn_tae").eval().predict(batch),
@@ -100,10 +86,6 @@ def test_tae_with_scalars_is_not(episodes: Episodes) -> None:
     assert (adaptive.predict(_batch(episodes)) - plain.predict(_batch(episodes))).abs().max() > 1e-3
 
 
-def _lists(episodes: Episodes, graphs: Tensor) -> list[list[list[Data]]]:
-    return [[[episodes.graphs.to_data(int(g), episodes.features) for g in c] for c in e] for e in graphs]
-
-
 @pytest.mark.parametrize("pooling", ["mean", "sum"])
 @pytest.mark.parametrize(("name", "task_adaptive"), [("pn", False), ("pn_tae", True)])
 @pytest.mark.parametrize("layers", [1, 2])
@@ -118,16 +100,14 @@ def test_scores_loss_and_gradients_are_those_of_plain_pyg(
     plain = PlainPN(episodes.num_features, method.settings, task_adaptive, mixup=False)
     copy_weights(method, plain)
     batch = _batch(episodes, 3)
-    loss, scores = plain(_lists(episodes, batch.support), _lists(episodes, batch.query))
+    loss, scores = plain(nested(episodes, {}, batch.support), nested(episodes, {}, batch.query))
     ours = method.loss(batch)
     size = float(scores.detach().abs().max())
     torch.testing.assert_close(method.predict(batch), scores, rtol=1e-5, atol=1e-5 * size)
     torch.testing.assert_close(ours.total, loss, rtol=1e-5, atol=1e-5)
     ours.total.backward()  # type: ignore[no-untyped-call]
     loss.backward()
-    mine = torch.cat([p.grad.flatten() for p in method.parameters() if p.grad is not None]).sort().values
-    theirs = torch.cat([p.grad.flatten() for p in plain.parameters() if p.grad is not None]).sort().values
-    torch.testing.assert_close(mine, theirs, rtol=1e-4, atol=1e-5 * float(theirs.abs().max()))
+    assert_same_gradients(method, plain, rtol=1e-4, atol=1e-5 * largest_gradient(plain))
 
 
 def test_one_tiny_episode_worked_out_by_hand() -> None:

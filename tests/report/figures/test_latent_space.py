@@ -49,7 +49,7 @@ def test_embeddings_are_those_that_the_scores_come_from(model: str, episodes: Ep
         distances = cdist(found.points[row, :, 3:].reshape(8, 8), prototypes, "sqeuclidean")
         scores = -method.scale.item() * distances
         batch = EpisodeBatch(torch.from_numpy(episodes.store.test[[episode]].astype(np.int64)), 3)
-        np.testing.assert_allclose(scores, method.predict(batch)[0].numpy(), rtol=1e-3, atol=1e-3)
+        np.testing.assert_allclose(scores, method.predict(batch)[0].detach().numpy(), rtol=1e-3, atol=1e-3)
         np.testing.assert_array_equal(found.classes[row], episodes.graphs.y[episodes.store.test[episode, :, 0]])
 
 

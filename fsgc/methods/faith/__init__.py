@@ -1,0 +1,1 @@
+"""FAITH: a hierarchy of graphs over samples, prototypes and tasks."""

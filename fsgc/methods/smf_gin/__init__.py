@@ -1,0 +1,1 @@
+"""SMF-GIN: read-outs of a GIN fused, prototypes, features centred and normalised in test."""

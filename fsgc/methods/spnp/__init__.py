@@ -1,0 +1,1 @@
+"""SPNP: a neural process over the embeddings of a prototypical network."""

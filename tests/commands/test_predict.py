@@ -1,0 +1,135 @@
+"""`fsgc predict`, as a user calls it."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable
+from html.parser import HTMLParser
+from pathlib import Path
+
+import networkx as nx
+import polars as pl
+import pytest
+from click.testing import CliRunner
+
+from fsgc import FewShotClassifier
+from fsgc.cli import main
+from fsgc.data.formats.read import read_graphs
+from tests.shapes import bare_shapes
+
+NASTY = "<img src=x onerror=alert(1)>"
+
+
+def write_graphs(folder: Path, graphs: list[nx.Graph], labels: list[str] | None, prefix: str) -> Path:
+    folder.mkdir()
+    edges, classes = [["graph", "source", "target"]], [["graph", "label"]]
+    for number, graph in enumerate(graphs):
+        edges += [[f"{prefix}{number}", str(a), str(b)] for a, b in graph.edges]
+        classes.append([f"{prefix}{number}", labels[number] if labels else ""])
+    for name, rows in (("edges", edges), ("labels", classes)):
+        if name == "edges" or labels:
+            with (folder / f"{name}.csv").open("w", newline="") as file:
+                csv.writer(file).writerows(rows)
+    return folder
+
+
+@pytest.fixture
+def folders(tmp_path: Path) -> tuple[Path, Path]:
+    graphs, labels = bare_shapes(4, 1)
+    new, _ = bare_shapes(3, 2)
+    return write_graphs(tmp_path / "labelled", graphs, labels, "known"), write_graphs(
+        tmp_path / "new", new, None, "new"
+    )
+
+
+def _run(*arguments: object) -> str:
+    result = CliRunner().invoke(main, ["predict", *map(str, arguments)])
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+def test_predictions_and_their_probabilities(folders: tuple[Path, Path], tmp_path: Path) -> None:
+    known, new = folders
+    output = _run("discriminant", "--support", known, "--query", new, "-o", tmp_path / "out.csv")
+    told = output.splitlines()[0]
+    classifier = FewShotClassifier("discriminant").fit(raw := read_graphs(known), [str(c) for c in raw.classes])
+    assert told.startswith("20 labelled graphs of 5 classes; classified by the others, ")
+    assert f"{classifier.leave_one_out().accuracy:.1%} of them are right" in told
+    assert "always naming the largest class: 20.0%" in told
+    table = pl.read_csv(tmp_path / "out.csv")
+    assert table.columns == ["graph", "prediction", *(f"p({c})" for c in sorted(set(raw.classes) - {None}))]  # type: ignore[type-var]
+    assert table["graph"].to_list() == [f"new{i}" for i in range(15)]
+    assert table["prediction"].to_list() == classifier.predict(read_graphs(new)).tolist()
+    assert table.select(pl.sum_horizontal(pl.selectors.starts_with("p(")))["p(clique)"].to_list() == pytest.approx(
+        [1] * 15, abs=1e-4
+    )
+
+
+def test_without_a_file_they_are_printed(folders: tuple[Path, Path]) -> None:
+    output = _run("wl", "--support", folders[0], "--query", folders[1])
+    assert "15 graphs classified: " in output
+    assert output.count("new") == 15
+
+
+def test_labels_of_new_graphs_are_only_looked_at_in_the_end(folders: tuple[Path, Path]) -> None:
+    known, _ = folders
+    output = _run("wl", "--support", known, "--query", known)
+    assert "20 of them came with a label, which was not looked at: " in output
+
+
+def test_a_trained_model(folders: tuple[Path, Path], model_file: Callable[[str], Path], tmp_path: Path) -> None:
+    arguments = ("--support", folders[0], "--query", folders[1], "-o", tmp_path / "out.csv")
+    result = CliRunner().invoke(main, ["predict", str(model_file("pn")), *map(str, arguments)])
+    assert result.exit_code == 1
+    assert result.output.startswith(
+        "Error: the model looks at the labels of nodes (C, N, …), but these graphs have none"
+    )
+    assert not (tmp_path / "out.csv").exists()
+
+
+class _Reader(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.text = ""
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        assert not any(name.startswith("on") for name, _ in attrs)
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+def test_the_page_shows_each_graph_beside_its_nearest_and_escapes_everything(tmp_path: Path) -> None:
+    graphs, labels = bare_shapes(3, 1, ("ring", "star"))
+    labels = [NASTY if label == "ring" else label for label in labels]
+    known = write_graphs(tmp_path / "labelled", graphs, labels, NASTY)
+    new = write_graphs(tmp_path / "new", bare_shapes(2, 2, ("ring", "star"))[0], None, f"new{NASTY}")
+    _run("discriminant", "--support", known, "--query", new, "--report", tmp_path / "page.html", "--nearest", 2)
+    reader = _Reader()
+    reader.feed((tmp_path / "page.html").read_text())
+    assert reader.tags.count("article") == 4
+    assert reader.tags.count("svg") == 4 * 3
+    assert {"script", "img", "link", "iframe"}.isdisjoint(reader.tags)
+    assert NASTY in reader.text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("pn",), "Error: pn needs training: give a model file"),
+        (("nothing.pt",), "nothing.pt does not exist"),
+        (("wl", "--format", "xls"), "unknown format 'xls'"),
+    ],
+)
+def test_mistakes_are_explained(folders: tuple[Path, Path], arguments: tuple[str, ...], message: str) -> None:
+    words = ["predict", *arguments, "--support", str(folders[0]), "--query", str(folders[1])]
+    result = CliRunner().invoke(main, words)
+    assert result.exit_code == 1
+    assert message in result.output
+
+
+def test_graphs_without_a_label_among_the_labelled(folders: tuple[Path, Path]) -> None:
+    result = CliRunner().invoke(main, ["predict", "wl", "--support", str(folders[1]), "--query", str(folders[0])])
+    assert "the graph 'new0' has no label; every graph of --support needs one" in result.output
