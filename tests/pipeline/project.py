@@ -18,7 +18,7 @@ import yaml
 from fsgc.files import remove
 
 ROOT = Path(__file__).parents[2]
-TIMEOUT = 300  # seconds; not an expectation, only so that a hanging process does not hang the tests
+TIMEOUT = 900  # seconds; not an expectation, only so that a hanging process does not hang the tests
 SMALL = {"train_epochs": 2, "train_per_epoch": 50, "val": 20, "test": 50}
 TINY: dict[str, Any] = {  # what a small model takes to be trained and tested in a second
     "episodes": {"queries": 3, "train_epochs": 2, "train_per_epoch": 20, "val": 10, "test": 20},
@@ -101,10 +101,10 @@ class Project:
         done = self.run(sys.executable, "-m", "fsgc", *arguments)
         return Repro(done.returncode, done.stdout, done.stderr)
 
-    def set_tables(self, **lists: object) -> None:
-        """Want the cells of one block of lists, and forget those of the project."""
+    def set_tables(self, **blocks: object) -> None:
+        """Want the cells of these blocks of lists, and forget those of the project."""
         tables = self.root / "tables"
-        (tables / "params.yaml").write_text(yaml.safe_dump({"small": lists}))
+        (tables / "params.yaml").write_text(yaml.safe_dump(blocks))
         for name in ("cells", "dvc.lock", "plan.yaml"):
             remove(tables / name)
 

@@ -15,7 +15,7 @@ import pytest
 import yaml
 
 from fsgc.evaluation.results import headline
-from tests.pipeline.project import TINY, Project, copy_project, tree
+from tests.pipeline.project import TINY, Project, copy_project
 
 STAGES = ["recipes", "download", "graphs", "split", "episodes", "prepare", "train", "evaluate"]
 
@@ -193,10 +193,7 @@ def test_killed_in_training_it_resumes_and_ends_with_the_same_weights(project: P
     resumed = (project.root / "results" / "model.pt").read_bytes()
     curve = Path("results", "curves", "plots", "metrics", "loss.tsv")
     losses = [line.split()[-1] for line in (project.root / curve).read_text().splitlines()]
-    scores = tree(project.root / "results" / "scores.zarr")
     project.ok(sys.executable, "-m", "pipeline.train", "--out", "undisturbed")
     assert (project.root / "undisturbed" / "model.pt").read_bytes() == resumed
     curve = Path("undisturbed", *curve.parts[1:])
     assert [line.split()[-1] for line in (project.root / curve).read_text().splitlines()] == losses
-    project.ok(sys.executable, "-m", "pipeline.evaluate", "--model-dir", "undisturbed", "--out", "undisturbed")
-    assert tree(project.root / "undisturbed" / "scores.zarr") == scores
