@@ -23,6 +23,7 @@ from fsgc.tables.dvc import Dvc
 from fsgc.tables.grid import CELLS, TABLES, CellKey
 from fsgc.tables.plan import Work, stages_of
 from fsgc.tables.status import FAILED, METRICS, State, status_of
+from fsgc.tables.worker import STORES_ONLY
 
 LINES_OF_A_REASON = 3
 
@@ -67,10 +68,11 @@ class Runner:
             f"{step}@{name}"
             for work in works
             for step, name in stages_of(work).items()
-            if step in ("episodes", "prepare")
+            if step not in ("train", "evaluate")
         )
         self.dvc.repro("recipes")
-        self.dvc.repro("--keep-going", *shared, may_fail=True)
+        self._compute(works, STORES_ONLY)
+        self.dvc.commit(*shared, may_fail=True)
 
     def run(self, works: Sequence[Work], started: Callable[[CellKey], None], ended: Callable[[Outcome], None]) -> None:
         """Compute the given cells, those of one model together; the callbacks are called from this thread.
@@ -118,9 +120,9 @@ class Runner:
             news.put((group, True))
             news.put((group, self._compute(group)))
 
-    def _compute(self, group: list[Work]) -> str | None:
+    def _compute(self, group: Sequence[Work], *options: str) -> str | None:
         """Compute the cells of a model in a process; the reason if that failed."""
-        names = [work.cell.name for work in group]
+        names = [*options, *(work.cell.name for work in group)]
         process = subprocess.Popen(  # noqa: S603  (the words are names from our own lists)
             [sys.executable, "-m", "fsgc.tables.worker", *names],
             stdin=subprocess.PIPE,

@@ -84,7 +84,7 @@ class Stage:
             "started": started,
             "ended": ended,
             "states": {work.cell.name: str(status_of(work).state) for work in works},
-            "commits": [list(each) for each in runner.dvc.commits],
+            "commits": [list(each) for each in runner.notes.commits],
             **self.counts(),
         }
 
@@ -211,7 +211,7 @@ def main() -> None:
                 result = {"error": traceback.format_exc()}
             print(json.dumps(result), file=answers, flush=True)
         ray.shutdown()
-        stage.cluster.shutdown()
+        stage.cluster.shutdown()  # type: ignore[no-untyped-call]
 
 
 if __name__ == "__main__":

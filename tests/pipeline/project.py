@@ -11,13 +11,22 @@ import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import yaml
 
+from fsgc.files import remove
+
 ROOT = Path(__file__).parents[2]
-TIMEOUT = 300  # seconds; not an expectation, only so that a hanging process does not hang the tests
+TIMEOUT = 900  # seconds; not an expectation, only so that a hanging process does not hang the tests
 SMALL = {"train_epochs": 2, "train_per_epoch": 50, "val": 20, "test": 50}
-_EVENT = re.compile(r"^(Running stage|Stage) '(\w+)'(.*)$", re.MULTILINE)
+TINY: dict[str, Any] = {  # what a small model takes to be trained and tested in a second
+    "episodes": {"queries": 3, "train_epochs": 2, "train_per_epoch": 20, "val": 10, "test": 20},
+    "train": {"default": {"max_epochs": 2, "batch_size": 5, "accelerator": "cpu"}},
+    "embedder": {"default": {"width": 4}},
+    "transfer": {"train": {"max_epochs": 1}},
+}
+_EVENT = re.compile(r"^(Running stage|Stage) '([\w@-]+)'(.*)$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -81,6 +90,23 @@ class Project:
         """`dvc repro` up to a stage, which may fail."""
         done = self.run(sys.executable, "-m", "dvc", "repro", target, **variables)
         return Repro(done.returncode, done.stdout, done.stderr)
+
+    def tables(self, *arguments: str) -> Repro:
+        """A DVC command in the repository of the tables, which may fail."""
+        done = self.run("sh", "-c", 'cd tables && exec "$@"', "sh", sys.executable, "-m", "dvc", *arguments)
+        return Repro(done.returncode, done.stdout, done.stderr)
+
+    def fsgc(self, *arguments: str) -> Repro:
+        """A command of ours, which may fail."""
+        done = self.run(sys.executable, "-m", "fsgc", *arguments)
+        return Repro(done.returncode, done.stdout, done.stderr)
+
+    def set_tables(self, **blocks: object) -> None:
+        """Want the cells of these blocks of lists, and forget those of the project."""
+        tables = self.root / "tables"
+        (tables / "params.yaml").write_text(yaml.safe_dump(blocks))
+        for name in ("cells", "dvc.lock", "plan.yaml"):
+            remove(tables / name)
 
     def set_params(self, episodes: Mapping[str, int] | None = None, **values: object) -> None:
         """Change keys of `params.yaml`, those of its section `episodes` apart."""
@@ -195,9 +221,12 @@ def tree(path: Path) -> dict[str, bytes]:
     return {file.relative_to(path).as_posix(): file.read_bytes() for file in files if file.is_file()}
 
 
-def stores(data: Path, kinds: Iterable[str] = ("raw", "graphs", "splits", "episodes")) -> dict[str, bytes]:
-    """Every file below the stores of a data root with its bytes; unfinished ones too."""
-    return {f"{kind}/{name}": content for kind in kinds for name, content in tree(data / kind).items()}
+STORES = ("raw", "graphs.zarr", "split.json", "episodes.zarr")
+
+
+def stores(data: Path, names: Iterable[str] = STORES) -> dict[str, bytes]:
+    """Every file of the stores of an experiment with its bytes; unfinished ones too."""
+    return {f"{store}/{name}": content for store in names for name, content in tree(data / store).items()}
 
 
 def leftovers(data: Path) -> list[str]:

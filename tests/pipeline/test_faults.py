@@ -20,7 +20,7 @@ from fsgc.data.catalog import dataset
 from fsgc.files import remove, replacing
 from tests.http_server import ranged, serving
 from tests.pipeline.made_up import KEY, raw_files
-from tests.pipeline.project import TIMEOUT, Project, copy_project, leftovers, stores, tree
+from tests.pipeline.project import STORES, TIMEOUT, Project, copy_project, leftovers, tree
 
 STAGES = ("download", "graphs", "split", "episodes")
 MANY = {"train_epochs": 150, "train_per_epoch": 40, "val": 50, "test": 200}
@@ -30,9 +30,8 @@ Process = subprocess.Popen[str]
 
 
 def command(stage: str, data: Path, key: str = KEY) -> list[str]:
-    """A stage of the experiment by itself, as in `dvc.yaml` but for the data root."""
-    arguments = {"split": ["--seed", "0"], "episodes": ["--shots", "5", "--seed", "0"]}.get(stage, [])
-    return [sys.executable, "-m", f"pipeline.{stage}", "--dataset", key, *arguments, "--data", str(data)]
+    """A stage by itself, as in `tables/dvc.yaml` but for the data root."""
+    return [sys.executable, "-m", f"pipeline.{stage}", "--dataset", key, "--tables", str(data)]
 
 
 def target(stage: str, data: Path, key: str = KEY) -> Path:
@@ -216,7 +215,8 @@ def test_a_killed_repro(scene: Scene) -> None:
     assert sum(hits) > len(hits) / 2
     done = project.repro()
     assert done.code == 0, done
-    assert stores(project.data) == stores(scene.reference)
+    for stage, store in zip(STAGES, STORES, strict=True):
+        assert tree(project.data / store) == tree(target(stage, scene.reference)), stage
     assert leftovers(project.data) == []
     assert "up to date" in project.dvc("status", "episodes", "--with-deps")
     cache = project.root / ".dvc" / "cache" / "files" / "md5"

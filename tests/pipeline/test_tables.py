@@ -1,107 +1,210 @@
-"""The tables' own pipeline, run for real on generated graphs with small settings."""
+"""The tables' own DVC repository, run for real on generated graphs with small settings."""
 
 from __future__ import annotations
 
 import json
+import shutil
+import signal
 import subprocess
 import sys
-from collections.abc import Mapping
+import time
+from collections.abc import Iterator
 from pathlib import Path
 
+import psutil
 import pytest
 import yaml
 
-from tests.pipeline.project import SMALL, Project, copy_project
+from tests.pipeline.project import TINY, Project, copy_project, tree
 
-PN, WL = "triangles_gen-5shot-pn-seed0", "triangles_gen-5shot-wl-seed0"
-
-
-def _run(project: Project, *options: str) -> subprocess.CompletedProcess[str]:
-    return project.run(sys.executable, "-m", "fsgc", "tables", "run", *options)
-
-
-def _written(project: Project) -> Mapping[str, int]:
-    """When the files of each cell were written last."""
-    cells = project.root / "tables" / "cells"
-    return {cell: (cells / cell / "metrics.json").stat().st_mtime_ns for cell in (PN, WL)}
+GIN2, GIN3, WL2 = (f"triangles_gen-{cell}-seed0" for cell in ("2shot-gin", "3shot-gin", "2shot-wl"))
+BLOCKS = {
+    "transfer": {"datasets": ["triangles_gen"], "shots": [2, 3], "models": ["gin"], "seeds": [0]},
+    "kernels": {"datasets": ["triangles_gen"], "shots": [2], "models": ["wl"], "seeds": [0, 1]},
+}
 
 
 @pytest.fixture(scope="module")
-def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
-    """Two cells, computed."""
-    project = copy_project(tmp_path_factory.mktemp("tables"))
-    lists = {"datasets": ["triangles_gen"], "shots": [5], "models": ["pn", "wl"], "seeds": [0]}
-    (project.root / "tables" / "params.yaml").write_text(yaml.safe_dump(lists))
-    (project.root / "tables" / "dvc.lock").unlink(missing_ok=True)
-    project.set_params(episodes=SMALL, train={"default": {"max_epochs": 1}})
+def computed(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """Three cells, computed and committed."""
+    project = copy_project(tmp_path_factory.mktemp("tables") / "project")
+    project.set_tables(**BLOCKS)
+    project.set_params(dataset="triangles_gen", model="wl", shots=2, seed=0, **TINY)
     project.commit()
-    done = _run(project, "-j", "2")
-    assert done.returncode == 0, done.stdout + done.stderr
+    done = project.fsgc("tables", "run", "-j", "2")
+    assert done.code == 0, done
+    changed = {line[3:] for line in project.ok("git", "status", "--porcelain", "--untracked-files=all").splitlines()}
+    cells = {f"tables/cells/{cell}/metrics.json" for cell in (GIN2, GIN3, WL2)}
+    assert changed >= cells | {"tables/dvc.lock", "tables/plan.yaml"}
+    assert all(name.startswith("tables/") for name in changed)
+    project.commit()
     return project
 
 
-def test_every_cell_is_computed_and_nothing_is_left_for_git(project: Project) -> None:
-    for cell, model in ((PN, "pn"), (WL, "wl")):
-        metrics = json.loads((project.root / "tables" / "cells" / cell / "metrics.json").read_text())
-        assert (metrics["model"], metrics["dataset"], metrics["episodes"]) == (model, "triangles_gen", SMALL["test"])
-    assert project.ok("git", "status", "--porcelain").split() == ["??", "tables/dvc.lock"]
+@pytest.fixture
+def project(computed: Project, tmp_path: Path) -> Iterator[Project]:
+    """The computed cells; after a test they are as before."""
+    kept = shutil.copytree(computed.root / "tables", tmp_path / "kept")
+    yield computed
+    computed.restore()
+    shutil.rmtree(computed.root / "tables")
+    shutil.copytree(kept, computed.root / "tables")
+
+
+def _written(project: Project) -> dict[str, int]:
+    """When the record of each cell was written last."""
+    cells = project.root / "tables" / "cells"
+    return {path.name: (path / "metrics.json").stat().st_mtime_ns for path in cells.iterdir()}
+
+
+def test_every_cell_is_computed_and_dvc_has_nothing_to_do(project: Project) -> None:
+    tables = project.root / "tables"
+    assert set(_written(project)) == {GIN2, GIN3, WL2}, "the kernel is one cell for both seeds"
+    assert {path.name for path in (tables / "models").iterdir()} == {"triangles_gen-gin-seed0", "triangles_gen-wl"}
+    for cell, model, shots in ((GIN2, "gin", 2), (GIN3, "gin", 3), (WL2, "wl", 2)):
+        record = json.loads((tables / "cells" / cell / "metrics.json").read_text())
+        assert (record["model"], record["shots"], record["episodes"]) == (model, shots, 20)
+    again = project.tables("repro")
+    assert (again.code, again.ran, again.restored) == (0, [], []), again
+    assert "up to date" in project.tables("status").output
+    assert project.ok("git", "status", "--porcelain") == ""
+    shown = json.loads(project.tables("metrics", "show", "--json").output)[""]["data"]
+    assert {f"cells/{cell}/metrics.json" for cell in (GIN2, GIN3, WL2)} == set(shown)
+
+
+def test_status_tells_what_is_current_and_why_not(project: Project) -> None:
+    assert project.fsgc("tables", "status").output.strip() == "3 current"
+    with (project.root / "fsgc" / "methods" / "kernel" / "machines.py").open("a") as file:
+        file.write("\nMORE = 1\n")
+    params = yaml.safe_load((project.root / "params.yaml").read_text())
+    params["transfer"]["default"] = {"head_lr": 0.5}
+    (project.root / "params.yaml").write_text(yaml.safe_dump(params))
+    said = " ".join(project.fsgc("tables", "status").output.split())
+    assert "code of fsgc.methods.kernel.machines" in said
+    assert "method.head_lr was 0.01, is 0.5" in said
+    assert "3 stale" in said
+    assert "minutes of one core are left" in said
 
 
 def test_a_changed_method_recomputes_its_own_row_and_nothing_else(project: Project) -> None:
     before = _written(project)
-    with (project.root / "fsgc" / "methods" / "kernel.py").open("a") as file:
-        file.write("# changed\n")
-    assert _run(project).returncode == 0
+    with (project.root / "fsgc" / "methods" / "kernel" / "machines.py").open("a") as file:
+        file.write("\nMORE = 1\n")
+    done = project.fsgc("tables", "run")
+    assert done.code == 0, done
+    assert "3 cells, 2 of them current" in done.errors
     after = _written(project)
-    assert after[PN] == before[PN]
-    assert after[WL] > before[WL]
+    assert (after[GIN2], after[GIN3]) == (before[GIN2], before[GIN3])
+    assert after[WL2] > before[WL2]
 
 
 def test_a_cell_that_fails_says_why_stops_no_other_and_is_tried_again(project: Project) -> None:
-    params = project.root / "params.yaml"
-    good = params.read_text()
+    path = project.root / "params.yaml"
+    good = path.read_text()
     broken = yaml.safe_load(good)
-    broken["prototypical"]["triangles_gen"]["lr"] = 1e30
+    broken["transfer"]["default"] = {"lr": 1e30}
     broken["svc"]["default"]["c"] = 2.0  # so that the other cell has something to do as well
-    params.write_text(yaml.safe_dump(broken))
+    path.write_text(yaml.safe_dump(broken))
     before = _written(project)
-    failed = _run(project, "-j", "2")
-    assert failed.returncode == 1
-    assert "1 of 2 cells failed; the next run tries them again" in failed.stderr
-    assert "Traceback" not in failed.stderr
-    mark = project.root / "tables" / "cells" / PN / "failed.json"
-    assert "the loss is nan" in json.loads(mark.read_text())["reason"]
-    metrics = project.root / "tables" / "cells" / WL / "metrics.json"
-    assert metrics.stat().st_mtime_ns > before[WL]
-    params.write_text(good)
-    assert _run(project, "--only", "*-pn-*").returncode == 0
-    assert not mark.exists()
+    failed = project.fsgc("tables", "run", "-j", "2")
+    assert failed.code == 1
+    assert "2 of 3 cells failed; the next run tries them again" in failed.errors
+    assert "Traceback" not in failed.errors
+    mark = project.root / "tables" / "failed" / f"{GIN2}.json"
+    assert "the loss is" in json.loads(mark.read_text())["reason"]
+    assert _written(project)[WL2] > before[WL2]
+    status = " ".join(project.fsgc("tables", "status").output.split())
+    assert "1 current, 2 failed" in status
+    path.write_text(good)
+    status = " ".join(project.fsgc("tables", "status", "--only", "*gin*").output.split())
+    assert status == "2 current", "what was computed with these settings is still there"
+
+
+@pytest.mark.parametrize("by", [signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize("phase", ["pipeline.tables", "fsgc.tables.worker"])
+def test_a_run_that_ends_leaves_no_process_and_the_next_one_finishes(
+    project: Project, phase: str, by: signal.Signals
+) -> None:
+    """Ended while DVC notes the recipes, and while a worker computes."""
+    shutil.rmtree(project.root / "tables" / "cells" / WL2)
+    settings = project.root / "params.yaml"
+    settings.write_text(settings.read_text() + "\n")  # so that the recipes are noted anew
+    run = subprocess.Popen(
+        [sys.executable, "-m", "fsgc", "tables", "run", "--only", WL2],
+        cwd=project.root,
+        env=project.environment,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    family = _wait_for(run, phase)
+    run.send_signal(by)
+    run.wait(timeout=60)
+    gone, alive = psutil.wait_procs(family, timeout=60)
+    assert not alive, [each.cmdline() for each in alive]
+    assert gone
+    done = project.fsgc("tables", "run", "--only", WL2)
+    assert done.code == 0, done
+    assert WL2 in _written(project)
+
+
+def _wait_for(run: subprocess.Popen[bytes], phase: str) -> list[psutil.Process]:
+    """The processes below a run, once one of them is in the given phase."""
+    for _ in range(1200):
+        family = psutil.Process(run.pid).children(recursive=True)
+        for each in family:
+            try:
+                if phase in " ".join(each.cmdline()):
+                    return family
+            except psutil.NoSuchProcess:
+                continue
+        assert run.poll() is None, "it ended before that phase"
+        time.sleep(0.05)
+    raise AssertionError(f"no process of {phase}")
 
 
 def test_cells_are_chosen_by_their_names(project: Project) -> None:
-    assert _run(project, "--list", "--only", "*-wl-*").stdout.split() == [WL]
-    nothing = _run(project, "--only", "letter_*")
-    assert nothing.returncode == 1
-    assert "no cell of tables/params.yaml fits letter_*" in nothing.stderr
+    assert project.fsgc("tables", "run", "--list", "--only", "*-wl-*").output.split() == [WL2]
+    nothing = project.fsgc("tables", "run", "--only", "letter_*")
+    assert nothing.code == 1
+    assert "no cell of tables/params.yaml fits letter_*" in nothing.errors
 
 
-def test_a_setting_that_does_not_fit_is_refused_before_any_cell(project: Project) -> None:
+def test_lists_that_do_not_fit_are_refused_before_anything_runs(project: Project) -> None:
     lists = project.root / "tables" / "params.yaml"
-    good = lists.read_text()
-    lists.write_text(good.replace("- wl", "- wll"))
-    refused = _run(project)
-    lists.write_text(good)
-    assert refused.returncode == 1
-    assert "unknown method 'wll'; did you mean 'wl'?" in refused.stderr
+    before = tree(project.root / "tables" / "cells")
+    lists.write_text(lists.read_text().replace("- wl", "- wll"))
+    for refused in (project.fsgc("tables", "run"), project.tables("repro")):
+        assert refused.code != 0
+        assert "unknown method 'wll'; did you mean 'wl'?" in refused.errors
+        assert "Traceback" not in refused.errors
+    assert tree(project.root / "tables" / "cells") == before
 
 
-def test_the_projects_own_grid_is_one_dvc_can_read() -> None:
-    root = Path(__file__).parents[2]
-    listed = subprocess.run(
-        [sys.executable, "-m", "dvc", "stage", "list", "tables/dvc.yaml", "--name-only"],
-        cwd=root,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert "evaluate@triangles-5-pn-0" in listed.stdout
+def test_a_second_clone_pulls_everything_and_computes_nothing(project: Project, tmp_path: Path) -> None:
+    done = project.repro("evaluate")
+    assert done.code == 0, done
+    for directory, add in ((".", project.dvc), ("tables", lambda *words: project.tables(*words).code)):
+        add("remote", "add", "--default", "store", str(tmp_path / "store" / directory))
+    project.commit()
+    project.dvc("push")
+    pushed = project.tables("push")
+    assert pushed.code == 0, pushed
+    project.ok("git", "clone", "--quiet", str(project.root), str(tmp_path / "clone"))
+    project.ok("git", "reset", "--quiet", "--hard", "HEAD~1")
+    clone = Project(tmp_path / "clone", project.environment)
+    assert clone.fsgc("tables", "status").output.strip() == "3 current", "what is in git is enough to tell"
+    pulled = clone.run(sys.executable, "-m", "dvc", "pull")
+    assert pulled.returncode == 0, pulled
+    again = clone.repro("evaluate")
+    assert (again.code, again.ran, again.restored) == (0, [], []), again
+    pulled_tables = clone.tables("pull")
+    assert pulled_tables.code == 0, pulled_tables
+    again = clone.tables("repro")
+    assert (again.code, again.ran, again.restored) == (0, [], []), again
+    run = clone.fsgc("tables", "run")
+    assert (run.code, run.output) == (0, "")
+    assert run.errors.strip() == "3 cells, 3 of them current"
+    for name in ("results/scores.zarr", f"tables/cells/{GIN2}/scores.zarr", "tables/models/triangles_gen-wl"):
+        assert tree(clone.root / name) == tree(project.root / name)
+    assert clone.ok("git", "status", "--porcelain") == ""
