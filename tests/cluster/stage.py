@@ -46,7 +46,7 @@ class Stage:
         self.project, self.faults, self.scenes = project, scratch / "faults", 0
         self.scratch = scratch
         os.environ["FSGC_FAULTS"] = str(self.faults)
-        head = {"num_cpus": 0, "include_dashboard": False, "temp_dir": str(scratch / "ray")}
+        head: dict[str, Any] = {"num_cpus": 0, "include_dashboard": False, "temp_dir": str(scratch / "ray")}
         self.cluster = Cluster()
         patiently(lambda: self.cluster.add_node(**head, object_store_memory=STORE))
         self.heal()
