@@ -82,7 +82,8 @@ def measure(count: int) -> None:
         works = make_project(count)
         ray.init(num_cpus=WORKERS, include_dashboard=False, log_to_driver=False, _temp_dir=f"{scratch}/ray")
         ray.get([ray.remote(_load).remote() for _ in range(WORKERS)])
-        runner, ended = Trivial(DEFAULTS), []
+        runner = Trivial(DEFAULTS)
+        ended: list[object] = []
         start = time.perf_counter()
         runner.run(works, lambda _: None, ended.append)
         total = time.perf_counter() - start

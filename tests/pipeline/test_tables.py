@@ -128,7 +128,7 @@ def test_a_run_that_ends_leaves_no_process_and_the_next_one_finishes(
     """Ended while DVC notes the recipes, and while a worker computes."""
     shutil.rmtree(project.root / "tables" / "cells" / WL2)
     settings = project.root / "params.yaml"
-    settings.write_text(settings.read_text() + "\n")  # so that the recipes are noted anew
+    settings.write_text(settings.read_text() + f"# {phase} {by}\n")  # so that the recipes are noted anew
     run = subprocess.Popen(
         [sys.executable, "-m", "fsgc", "tables", "run", "--only", WL2],
         cwd=project.root,
