@@ -72,11 +72,16 @@ def load_episodes(
 def open_experiment(experiment: Experiment, workspace: Workspace | None = None, any_settings: bool = False) -> Episodes:
     """The episodes of an experiment with what its method wants prepared; whatever is missing is made first."""
     workspace = workspace or Workspace.find()
+    ensure_stores(workspace, experiment, any_settings)
+    return open_episodes(workspace, experiment)
+
+
+def ensure_stores(workspace: Workspace, experiment: Experiment, any_settings: bool = False) -> None:
+    """Have everything that an experiment reads: graphs, split, episodes, and what its method wants prepared."""
     ensure_episodes(workspace, experiment, any_settings)
     store = store_of(workspace, experiment)
     if store is not None:
         _ensure("prepare", store.parent, workspace, experiment, prepare.run)
-    return open_episodes(workspace, experiment)
 
 
 def experiment_of(model_file: Path, dataset: str | None = None, shots: int | None = None) -> Experiment:

@@ -75,7 +75,7 @@ def test_a_whole_store_in_the_wrong_place_is_refused(workspace: Path, wrong: str
 def test_graphs_of_ones_own_are_read(tmp_path: Path) -> None:
     (tmp_path / "mine.txt").write_text("1\n2 7\n0 1 1\n0 1 0\n")
     assert fsgc.read_graphs("gsm", tmp_path, file="mine.txt").y.tolist() == [7]
-    with pytest.raises(SettingsError, match="reader must be one of gsm, tu, as_maml, got 'xls'"):
+    with pytest.raises(SettingsError, match="reader must be one of gsm, tu, as_maml, own, got 'xls'"):
         fsgc.read_graphs("xls", tmp_path)
     with pytest.raises(SettingsError, match="the reader 'tu' needs the option 'prefix'"):
         fsgc.read_graphs("tu", tmp_path)

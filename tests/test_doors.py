@@ -35,6 +35,10 @@ CHANGES: dict[str, tuple[str, str, str, Any]] = {
     "superclasses": ("gsm", "preparation", "order", 1),
     "kernel": ("wl", "preparation", "wl_iterations", 2),
     "svc": ("wl", "method", "c", 2.5),
+    "faith": ("faith", "method", "support_tasks", 3),
+    "smf_gin": ("smf_gin", "method", "width", 8),
+    "smf_gin_local": ("smf_gin_local", "method", "local_weight", 0.2),
+    "spnp": ("spnp", "method", "test_samples", 3),
     "discriminant": ("discriminant", "method", "folds", 3),
     "descriptors": ("discriminant", "preparation", "max_labels", 20),
 }

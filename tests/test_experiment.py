@@ -179,9 +179,9 @@ def test_keys_given_replace_those_of_the_file(tmp_path: Path) -> None:
         ("seed", "../..", "seed must be a whole number, got '../..'"),
         ("preset", "ours", "preset must be one of paper, authors, got 'ours'"),
         ("preset", 1, "preset must be a word, got 1"),
-        ("features", "colour", "features must be 'dataset' or names from degree"),
-        ("features", "degree++label", "features must be 'dataset' or names from degree"),
-        ("features", "", "features must be 'dataset' or names from degree"),
+        ("features", "colour", "features must be 'dataset', 'structural' or names from degree"),
+        ("features", "degree++label", "features must be 'dataset', 'structural' or names from degree"),
+        ("features", "", "features must be 'dataset', 'structural' or names from degree"),
     ],
 )
 def test_bad_keys_are_named_in_the_file_and_as_an_option(key: str, value: Any, message: str) -> None:

@@ -1,22 +1,23 @@
 """Running the cells of the tables on a Ray cluster.
 
 The driver has the project and its stores; workers need the package and nothing else. Each store goes into Ray's object
-store once, from where every node fetches it once; results come back as bytes, and the driver writes and commits them,
-cell by cell. A task whose node dies is run again by Ray; one that fails tells its reason and is not.
+store once, from where every node fetches it once; results come back as bytes, and the driver writes them, a cell's
+record last, and records them in DVC. A task whose node or process dies is run again by Ray, at most so often; one that
+fails tells its reason and is not.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from fsgc.cluster.parcels import pack, unpack
-from fsgc.cluster.task import Answer, fulfil, order_for
+from fsgc.cluster.task import Answer, Orders, fulfil, places_of
 from fsgc.errors import FsgcError, SettingsError
 from fsgc.tables.grid import TABLES, CellKey
 from fsgc.tables.plan import Work
-from fsgc.tables.runner import Outcome, Runner, by_model
+from fsgc.tables.runner import Outcome, Result, Runner, by_model
 
 
 class RayRunner(Runner):
@@ -30,6 +31,8 @@ class RayRunner(Runner):
         retries: how often a task is run again whose node or process died.
         state: a directory that all machines share, so that a killed training resumes; empty if there is none.
     """
+
+    task: ClassVar[Callable[..., Answer]] = staticmethod(fulfil)
 
     def __init__(
         self,
@@ -46,53 +49,100 @@ class RayRunner(Runner):
         except ImportError:
             raise SettingsError("--ray needs Ray; install it with: pip install 'fsgc[ray]'") from None
         self._ray: Any = ray
-        self.params, self.state = params, state
+        self.orders, self.gpus, self.retries = Orders(params, state, threads), gpus, retries
         if not ray.is_initialized():
             try:
                 ray.init(address=address, log_to_driver=False, logging_level=logging.WARNING)
-            except (ConnectionError, ValueError) as error:
+            except (OSError, RuntimeError, ValueError) as error:  # none there, of another version, no address
+                said = str(error).strip().splitlines() or [type(error).__name__]
                 raise FsgcError(
-                    f"no Ray cluster at {address!r}: {error}; docs/cluster.md tells how to start one"
+                    f"no Ray cluster could be reached at {address!r}: {said[0]}; docs/cluster.md tells how to start one"
                 ) from None
-        self._remote = ray.remote(fulfil).options(
+        self._remote = ray.remote(self.task).options(
             num_cpus=threads, num_gpus=gpus, max_retries=retries, retry_exceptions=False
         )
 
     def run(self, works: Sequence[Work], started: Callable[[CellKey], None], ended: Callable[[Outcome], None]) -> None:
-        """Compute the given cells; the longest first, as far as that is known."""
-        parcels: dict[str, Any] = {}
+        """Compute the given cells, those of one model together, in the given order.
+
+        All tasks are handed to Ray at once, so that no worker ever waits for the driver. What has arrived while the
+        driver was busy is recorded together.
+        """
         groups: dict[Any, list[Work]] = {}
+        waiting: list[Any] = []
+        announced: set[Any] = set()
         try:
-            for group in by_model(works).values():
-                order = order_for(group, self.params, self.state, self.threads)
-                try:
-                    for place in order.stores:
-                        if place not in parcels:
-                            parcels[place] = self._ray.put(pack(TABLES / place))
-                except FsgcError as error:
-                    for work in group:
-                        started(work.cell)
-                    self.take_over(group, str(error), ended)
-                    continue
-                task = self._remote.remote(order, *(parcels[place] for place in order.stores))
-                groups[task] = group
-                for work in group:
-                    started(work.cell)
+            refused = self._submit(works, groups)
+            for group, _ in refused:
+                _each(group, started)
+            self.take_over(refused, ended)
             waiting = list(groups)
             while waiting:
-                done, waiting = self._ray.wait(waiting, num_returns=1)
+                # Ray begins tasks in the order they were handed over: the first ones are those that run.
+                for task in waiting[: self._places()]:
+                    if task not in announced:
+                        announced.add(task)
+                        _each(groups[task], started)
+                done, _ = self._ray.wait(waiting, num_returns=1)
+                done, waiting = self._ray.wait(waiting, num_returns=len(waiting), timeout=0, fetch_local=False)
                 for task in done:
-                    self._receive(groups.pop(task), task, ended)
+                    if task not in announced:
+                        _each(groups[task], started)
+                results = [(groups.pop(task), task) for task in done]
+                self.take_over([(group, self._receive(group, task)) for group, task in results], ended)
         finally:
-            for task in groups:
+            for task in waiting:
                 self._ray.cancel(task, force=True)
 
-    def _receive(self, group: list[Work], task: Any, ended: Callable[[Outcome], None]) -> None:
-        """Write what a task sent, whole files at a time, and take it over."""
+    def _submit(self, works: Sequence[Work], groups: dict[Any, list[Work]]) -> list[Result]:
+        """Hand over all tasks, noting in `groups` what each computes; those that lack a store, and why."""
+        parcels: dict[str, Any] = {}
+        refused: list[Result] = []
+        for group in by_model(works).values():
+            try:
+                order = self.orders.of(group)
+                for place in order.stores:
+                    if place not in parcels:
+                        parcels[place] = self._ray.put(pack(TABLES / place))
+            except FsgcError as error:
+                refused.append((group, str(error)))
+            else:
+                groups[self._remote.remote(order, *(parcels[place] for place in order.stores))] = group
+        return refused
+
+    def _receive(self, group: list[Work], task: Any) -> str | None:
+        """Write what a task sent, whole files at a time and a cell's record last; why it is not everything."""
         try:
             answer: Answer = self._ray.get(task)
         except self._ray.exceptions.RayError as error:
-            answer = Answer({}, f"the task was lost: {str(error).strip().splitlines()[0]}")
-        for place, parcel in sorted(answer.files.items(), key=lambda item: item[0].endswith("metrics.json")):
-            unpack(parcel, TABLES / place)
-        self.take_over(group, answer.reason or None, ended)
+            return self._lost(error)
+        # Only what was asked for is written, wherever a worker says its files belong.
+        for place in places_of(group):
+            if place in answer.files:
+                unpack(answer.files[place], TABLES / place)
+        return answer.reason or None
+
+    def _lost(self, error: Exception) -> str:
+        """Why there is no answer to an order."""
+        errors, times = self._ray.exceptions, f"{self.retries + 1} times"
+        if isinstance(error, errors.OutOfMemoryError):
+            return f"Ray ended its worker {times} because the node was out of memory; reserve more --threads for each"
+        if isinstance(error, errors.NodeDiedError):
+            return f"its node died {times}"
+        if isinstance(error, errors.WorkerCrashedError):
+            return f"its worker died {times}; perhaps out of memory"
+        said = [line for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
+        return f"Ray could not run it: {said[-1].strip()}"
+
+    def _places(self) -> int:
+        """How many tasks the cluster, as it is now, can run at once."""
+        resources = self._ray.cluster_resources()
+        places = resources.get("CPU", 0.0) / self.threads
+        if self.gpus:
+            places = min(places, resources.get("GPU", 0.0) / self.gpus)
+        return max(1, int(places))
+
+
+def _each(group: list[Work], tell: Callable[[CellKey], None]) -> None:
+    for work in group:
+        tell(work.cell)

@@ -13,7 +13,9 @@ from fsgc.commands.console import print_table
 if TYPE_CHECKING:
     from fsgc.tables.grid import CellKey
     from fsgc.tables.plan import Work
-    from fsgc.tables.runner import Outcome
+    from fsgc.tables.runner import Outcome, Runner
+
+SHOWN = 4  # cells that are named as running; a cluster runs hundreds
 
 only_option = click.option(
     "--only",
@@ -98,20 +100,22 @@ def run(
       fsgc tables run -j 2 --only 'enzymes-*'
       fsgc tables run --ray auto --threads 2
     """  # noqa: D301
-    from tqdm import tqdm
-
     from fsgc.settings import load_params
+    from fsgc.tables.lock import unrecorded
     from fsgc.tables.plan import load_works, write_plan
-    from fsgc.tables.runner import Runner
-    from fsgc.tables.status import State, status_of
+    from fsgc.tables.runner import Runner, longest_first
+    from fsgc.tables.status import State, expected_seconds, status_of
 
     works = chosen_works(only)
     if list_only:
         click.echo("\n".join(work.cell.name for work in works))
         return
-    todo = [work for work in works if status_of(work).state is not State.CURRENT]
+    statuses = [status_of(work) for work in works]
+    states = {each.cell: each.state for each in statuses}
+    todo = longest_first((work for work in works if states[work.cell] is not State.CURRENT), expected_seconds(statuses))
+    forgotten = unrecorded(work for work in works if states[work.cell] is State.CURRENT)
     click.echo(f"{len(works)} cells, {len(works) - len(todo)} of them current", err=True)
-    if not todo:
+    if not todo and not forgotten:
         return
     # Asked to end, it ends as if interrupted: with it end the processes it has started.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
@@ -122,13 +126,26 @@ def run(
         from fsgc.cluster.runner import RayRunner
 
         runner = RayRunner(load_params(), address, threads, gpus, retries, shared)
-    runner.prepare(todo)
+    runner.prepare([*todo, *forgotten])
+    if forgotten:
+        click.echo(f"{len(forgotten)} cells were computed by a run that was killed; recorded in DVC now", err=True)
+        runner.record(forgotten)
+    failures = _run_with_bar(runner, todo)
+    if failures:
+        raise click.ClickException(f"{failures} of {len(todo)} cells failed; the next run tries them again")
+
+
+def _run_with_bar(runner: Runner, todo: list[Work]) -> int:
+    """Compute cells, showing how far it has come; how many failed."""
+    from tqdm import tqdm
+
     running: list[str] = []
     failures: list[Outcome] = []
     with tqdm(total=len(todo), unit="cell", disable=None, dynamic_ncols=True) as bar:
 
         def show() -> None:
-            bar.set_postfix_str(f"{len(failures)} failed, running {', '.join(running) or 'none'}")
+            others = f" and {len(running) - SHOWN} more" if len(running) > SHOWN else ""
+            bar.set_postfix_str(f"{len(failures)} failed, running {', '.join(running[:SHOWN]) or 'none'}{others}")
 
         def started(cell: CellKey) -> None:
             running.append(cell.name)
@@ -143,5 +160,4 @@ def run(
             show()
 
         runner.run(todo, started, ended)
-    if failures:
-        raise click.ClickException(f"{len(failures)} of {len(todo)} cells failed; the next run tries them again")
+    return len(failures)

@@ -46,14 +46,14 @@ class Cell:
         path: its directory.
         model: the directory of its model, whether it is there or not.
         metrics: its record.
-        stale: what code or setting has changed since it was computed; empty if none.
+        stale: which code and settings have changed since it was computed.
     """
 
     key: CellKey
     path: Path
     model: Path
     metrics: Metrics
-    stale: str = ""
+    stale: tuple[str, ...] = ()
 
     @property
     def state(self) -> State:

@@ -105,8 +105,13 @@ def origin(cell: Cell) -> dict[str, Any]:
         "Threads": m.threads,
         "Versions": ", ".join(f"{name} {version}" for name, version in m.versions.items()),
         "Recipes": ", ".join(f"{step} {digest}" for step, digest in m.recipes.items()),
-        "Stale": cell.stale,
+        "Stale": _shortened(cell.stale),
     }
+
+
+def _shortened(reasons: Sequence[str]) -> str:
+    """The first reason, and how many more there are."""
+    return reasons[0] + (f", and {len(reasons) - 1} more" if len(reasons) > 1 else "") if reasons else ""
 
 
 def _flat(settings: dict[str, Any], above: str = "") -> list[tuple[str, Any]]:

@@ -61,17 +61,17 @@ class Project:
             raise StoreError(f"{self.cells} is not tables/cells of a project, so the settings of its cells are unknown")
         return work_of(key, self._params)
 
-    def staleness(self, key: CellKey) -> str:
-        """What code or setting has changed since a cell was computed; empty if nothing has."""
+    def staleness(self, key: CellKey) -> tuple[str, ...]:
+        """Which code and settings have changed since a cell was computed."""
         from fsgc.tables.status import State, status_of
 
         if self.root is None:
-            return ""
+            return ()
         try:
             status = status_of(self.work(key), self.root)
         except FsgcError as error:
-            return f"it can no longer be computed: {error}"
-        return "; ".join(status.reasons) if status.state is State.STALE else ""
+            return (f"it can no longer be computed: {error}",)
+        return status.reasons if status.state is State.STALE else ()
 
     def model_directory(self, key: CellKey) -> Path:
         """Where the model of a cell and its curves are, whether they are there or not."""

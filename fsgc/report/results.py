@@ -76,10 +76,9 @@ class Result:
         return self.model in METHODS and not METHODS[self.model].method().trained_for.seed
 
     @property
-    def stale(self) -> str:
-        """What code or setting has changed since its cells were computed; empty if none."""
-        reasons = dict.fromkeys(cell.stale for cell in self.cells if cell.stale)
-        return "; ".join(reasons)
+    def stale(self) -> tuple[str, ...]:
+        """Which code and settings have changed since its cells were computed."""
+        return tuple(dict.fromkeys(reason for cell in self.cells for reason in cell.stale))
 
     @cached_property
     def correct(self) -> npt.NDArray[np.bool_]:

@@ -27,17 +27,17 @@ class Dvc:
 
     def repro(self, *targets: str, may_fail: bool = False) -> None:
         """Reproduce stages and what they depend on."""
-        self._run("repro", *targets, echo=True, may_fail=may_fail)
+        self._run("dvc", "--wait-for-lock", "repro", *targets, echo=True, may_fail=may_fail)
 
-    def commit(self, *targets: str) -> None:
+    def commit(self, *targets: str, may_fail: bool = False) -> None:
         """Take over the outputs of stages that were computed outside DVC."""
-        self._run("commit", "--force", *targets)
+        self._run("fsgc.tables.record", *targets, may_fail=may_fail)
 
-    def _run(self, *words: str, echo: bool = False, may_fail: bool = False) -> None:
+    def _run(self, module: str, *words: str, echo: bool = False, may_fail: bool = False) -> None:
         for line in clear_dead_locks(self.directory):
             print(line, file=sys.stderr)
         process = subprocess.Popen(  # noqa: S603  (the words are names from our own lists)
-            [sys.executable, "-m", "dvc", "--wait-for-lock", *words],
+            [sys.executable, "-m", module, *words],
             cwd=self.directory,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -58,7 +58,7 @@ class Dvc:
             _end(process)
         if code and not may_fail:
             said = [line for line in lines if line.startswith(("ERROR", "Error"))] or lines[-3:]
-            raise FsgcError(f"'dvc {' '.join(words[:3])}' in {self.directory} failed: {'; '.join(said)}")
+            raise FsgcError(f"'{module} {' '.join(words[:3])}' in {self.directory} failed: {'; '.join(said)}")
 
 
 def _end(process: subprocess.Popen[str]) -> None:

@@ -2,7 +2,8 @@
 
 What the cells share (graphs, splits, episodes, prepared stores) is reproduced by DVC first. Then every model with its
 cells is computed in a process of its own, several at once; DVC only takes the results over, one command at a time, so
-nothing ever waits for its locks. A cell that fails leaves its reason and stops no other.
+nothing ever waits for its locks. A command of DVC takes seconds however little it does, so whatever has arrived while
+one ran is taken over together by the next. A cell that fails leaves its reason and stops no other.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from fsgc.tables.dvc import Dvc
 from fsgc.tables.grid import CELLS, TABLES, CellKey
 from fsgc.tables.plan import Work, stages_of
 from fsgc.tables.status import FAILED, METRICS, State, status_of
+from fsgc.tables.worker import STORES_ONLY
 
 LINES_OF_A_REASON = 3
 
@@ -39,6 +41,9 @@ class Outcome:
             return f"{self.cell.name} failed: {self.reason}"
         metrics = json.loads((CELLS / self.cell.name / METRICS).read_text(encoding="utf-8"))
         return f"{self.cell.name} {100 * metrics['accuracy']:.2f}"
+
+
+Result = tuple[list[Work], str | None]  # the cells of a model, and why not all of them were computed
 
 
 class Runner:
@@ -63,10 +68,11 @@ class Runner:
             f"{step}@{name}"
             for work in works
             for step, name in stages_of(work).items()
-            if step in ("episodes", "prepare")
+            if step not in ("train", "evaluate")
         )
         self.dvc.repro("recipes")
-        self.dvc.repro("--keep-going", *shared, may_fail=True)
+        self._compute(works, STORES_ONLY)
+        self.dvc.commit(*shared, may_fail=True)
 
     def run(self, works: Sequence[Work], started: Callable[[CellKey], None], ended: Callable[[Outcome], None]) -> None:
         """Compute the given cells, those of one model together; the callbacks are called from this thread.
@@ -86,13 +92,18 @@ class Runner:
         try:
             left = len(groups)
             while left:
-                group, message = news.get()
-                if message is True:
-                    for work in group:
-                        started(work.cell)
-                    continue
-                left -= 1
-                self.take_over(group, message or None, ended)
+                arrived = [news.get()]
+                while not news.empty():
+                    arrived.append(news.get())
+                results: list[Result] = []
+                for group, message in arrived:
+                    if isinstance(message, bool):
+                        for work in group:
+                            started(work.cell)
+                    else:
+                        results.append((group, message))
+                left -= len(results)
+                self.take_over(results, ended)
         finally:
             self._stop()
 
@@ -109,9 +120,9 @@ class Runner:
             news.put((group, True))
             news.put((group, self._compute(group)))
 
-    def _compute(self, group: list[Work]) -> str | None:
+    def _compute(self, group: Sequence[Work], *options: str) -> str | None:
         """Compute the cells of a model in a process; the reason if that failed."""
-        names = [work.cell.name for work in group]
+        names = [*options, *(work.cell.name for work in group)]
         process = subprocess.Popen(  # noqa: S603  (the words are names from our own lists)
             [sys.executable, "-m", "fsgc.tables.worker", *names],
             stdin=subprocess.PIPE,
@@ -132,20 +143,27 @@ class Runner:
             self._processes.discard(process)
         return None if code == 0 else _reason(lines, code)
 
-    def take_over(self, group: list[Work], reason: str | None, ended: Callable[[Outcome], None]) -> None:
-        """Record in DVC what is finished, note why the rest is not, and tell."""
-        finished = [work for work in group if reason is None or _is_fresh(work)]
-        if finished:
-            self.dvc.commit(f"train@{group[0].model}", *(f"evaluate@{work.cell.name}" for work in finished))
-        for work in group:
+    def record(self, works: Sequence[Work]) -> None:
+        """Record cells in DVC whose files, and whose models', are there."""
+        targets = (stage for work in works for stage in (f"train@{work.model}", f"evaluate@{work.cell.name}"))
+        if works:
+            self.dvc.commit(*dict.fromkeys(targets))
+
+    def take_over(self, results: Sequence[Result], ended: Callable[[Outcome], None]) -> None:
+        """Record in DVC what is finished, in one command, note why the rest is not, and tell."""
+        outcomes = [
+            (work, None if reason is None or _is_fresh(work) else reason) for group, reason in results for work in group
+        ]
+        self.record([work for work, reason in outcomes if reason is None])
+        for work, reason in outcomes:
             mark = FAILED / f"{work.cell.name}.json"
-            if work in finished:
+            if reason is None:
                 remove(mark)
             else:
                 command = f"cd tables && dvc repro evaluate@{work.cell.name}"
                 with replacing(mark) as partial:
                     partial.write_text(json.dumps({"reason": reason, "command": command}, indent=2) + "\n")
-            ended(Outcome(work.cell, None if work in finished else reason))
+            ended(Outcome(work.cell, reason))
 
     def _environment(self) -> Mapping[str, str]:
         return {**os.environ, **dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS"), str(self.threads))}
@@ -163,6 +181,16 @@ def by_model(works: Iterable[Work]) -> dict[str, list[Work]]:
     for work in works:
         groups.setdefault(work.model, []).append(work)
     return groups
+
+
+def longest_first(works: Iterable[Work], seconds: Mapping[CellKey, float]) -> list[Work]:
+    """Cells in the order in which to begin them: those of the models that take longest first.
+
+    A long one that begins last would run alone, on one of many machines, when all others are done.
+    """
+    groups = by_model(works).values()
+    ordered = sorted(groups, key=lambda group: -sum(seconds.get(work.cell, 0.0) for work in group))
+    return [work for group in ordered for work in group]
 
 
 def _is_fresh(work: Work) -> bool:

@@ -96,18 +96,27 @@ def _reason(path: Path) -> str:
 
 
 def minutes_left(statuses: Sequence[CellStatus]) -> float | None:
-    """One core's minutes for the cells that are not current, by what others took; None if too little is known.
+    """One core's minutes for the cells that are not current, by what others took; None if too little is known."""
+    expected = expected_seconds(statuses)
+    if not expected:
+        return None
+    return sum(expected[each.cell] for each in statuses if each.state is not State.CURRENT) / 60
+
+
+def expected_seconds(statuses: Sequence[CellStatus]) -> dict[CellKey, float]:
+    """How long each cell will take on one core; empty if no cell's time is known.
 
     A cell is taken to last as long as it did before, else as the median cell of its method, else as the median of all.
     """
-    known = [each for each in statuses if each.seconds is not None]
-    if not known:
-        return None
-    everything = statistics.median(each.seconds or 0.0 for each in known)
-    total = 0.0
+    by_method: dict[str, list[float]] = {}
     for each in statuses:
-        if each.state is State.CURRENT:
-            continue
-        alike = [other.seconds or 0.0 for other in known if other.cell.model == each.cell.model]
-        total += each.seconds if each.seconds is not None else statistics.median(alike) if alike else everything
-    return total / 60
+        if each.seconds is not None:
+            by_method.setdefault(each.cell.model, []).append(each.seconds)
+    if not by_method:
+        return {}
+    everything = statistics.median(seconds for known in by_method.values() for seconds in known)
+    medians = {model: statistics.median(known) for model, known in by_method.items()}
+    return {
+        each.cell: each.seconds if each.seconds is not None else medians.get(each.cell.model, everything)
+        for each in statuses
+    }

@@ -1,7 +1,8 @@
 """Computing cells: a function from recipes and stores to result files, run in a process of its own.
 
-`python -m fsgc.tables.worker CELL…` computes cells that share a model. Its standard input is a pipe from the process
-that started it: when that ends, however it ends, the pipe closes and the worker ends with it.
+`python -m fsgc.tables.worker CELL…` computes cells that share a model; with `--stores` first, what any cells need. Its
+standard input is a pipe from the process that started it: when that ends, however it ends, the pipe closes and the
+worker ends with it.
 """
 
 from __future__ import annotations
@@ -11,6 +12,9 @@ import sys
 import threading
 from pathlib import Path
 
+from tqdm import tqdm
+
+from fsgc.api import ensure_stores
 from fsgc.errors import FsgcError, SettingsError
 from fsgc.recipes import digest, recipe, recorded
 from fsgc.settings import PARAMS_FILE, load_params
@@ -23,6 +27,7 @@ from fsgc.workspace import Workspace
 
 MODELS = TABLES / "models"
 EXIT_FAILED = 1
+STORES_ONLY = "--stores"
 
 
 def compute(works: list[Work], project: Path = Path()) -> None:
@@ -38,6 +43,18 @@ def compute(works: list[Work], project: Path = Path()) -> None:
         made_by = recorded(work.experiment)
         evaluate.run(workspace, work.experiment, model / "model.pt", out, made_by, METRICS)
         print(f"{work.cell.name} done", flush=True)
+
+
+def prepare_stores(works: list[Work], project: Path = Path()) -> list[str]:
+    """Make what cells share (graphs, splits, episodes, prepared stores), each once; why a dataset's could not be."""
+    workspace, failed = Workspace(project / TABLES / "data"), {}
+    for work in tqdm(works, desc="stores", unit="cell", disable=None):
+        if work.cell.dataset not in failed:
+            try:
+                ensure_stores(workspace, work.experiment)
+            except FsgcError as error:
+                failed[work.cell.dataset] = str(error)
+    return list(failed.values())
 
 
 def is_trained(model: Path, identity: str) -> bool:
@@ -64,10 +81,16 @@ def main(names: list[str]) -> int:
     _end_with_parent()
     try:
         params = load_params(PARAMS_FILE)
-        cells = [CellKey.parse(name) for name in names]
+        stores_only = names[:1] == [STORES_ONLY]
+        cells = [CellKey.parse(name) for name in names[stores_only:]]
         if not cells or None in cells:
             raise SettingsError(f"these are not names of cells: {' '.join(names)}")
-        compute([work_of(cell, params) for cell in cells if cell])
+        works = [work_of(cell, params) for cell in cells if cell]
+        if stores_only:
+            for reason in prepare_stores(works):
+                print(f"Error: {reason}", flush=True)
+        else:
+            compute(works)
     except FsgcError as error:
         print(f"Error: {error}", flush=True)
         return EXIT_FAILED

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import signal
 import sys
 import warnings
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytorch_lightning as pl
 import torch
 from pytorch_lightning.callbacks import EarlyStopping, ModelCheckpoint, TQDMProgressBar
+from pytorch_lightning.utilities.exceptions import SIGTERMException
 
 from fsgc.errors import SettingsError
 from fsgc.training.callbacks import Curves, EpochLines, SeedEachEpoch
@@ -68,7 +70,10 @@ def fit(method: LearnedMethod, run: Run) -> FitReport:
             reload_dataloaders_every_n_epochs=1,
         )
         data = MethodData(method, episodes, BatchPlan(settings.batch_size, settings.episodes_per_epoch, seed))
-        trainer.fit(method, datamodule=data, ckpt_path=state / LAST if last else None, weights_only=True)
+        try:
+            trainer.fit(method, datamodule=data, ckpt_path=state / LAST if last else None, weights_only=True)
+        except SIGTERMException:  # asked to end, Lightning exits with code 0, as if the training were done
+            raise SystemExit(128 + signal.SIGTERM) from None
         last = checkpoints.files.load_checkpoint(state / LAST)
     rows.load_state_dict(last["callbacks"]["Curves"])
     chosen = checkpoints.best()

@@ -190,14 +190,14 @@ def stage(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_the_stage(tmp_path: Path) -> None:
-    done = stage("--dataset", "triangles_gen", "--data", str(tmp_path / "data"))
+    done = stage("--dataset", "triangles_gen", "--tables", str(tmp_path / "data"))
     assert (done.returncode, done.stderr) == (0, "")
     assert names(tmp_path / "data" / "raw") == {"triangles_gen"}
 
 
 def test_the_stage_says_what_is_wrong_in_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FSGC_MIRROR", "nowhere")
-    failed = stage("--dataset", "triangles", "--data", str(tmp_path / "data"))
+    failed = stage("--dataset", "triangles", "--tables", str(tmp_path / "data"))
     assert failed.returncode == 1
     assert failed.stderr.startswith("Error: FSGC_MIRROR is 'nowhere'")
     assert "Traceback" not in failed.stderr

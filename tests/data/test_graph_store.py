@@ -126,3 +126,12 @@ def test_the_offending_graph_is_named() -> None:
     broken[0, -1] = 99
     with pytest.raises(DataFormatError, match="graph 4: an edge names a node outside"):
         GraphStore(store.node_ptr, store.edge_ptr, broken, store.node_label, store.node_attr, store.y)
+
+
+def test_a_store_followed_by_another_is_both() -> None:
+    whole = random_store(5, graphs=12, classes=3, attributes=2)
+    first, second = whole.select(range(5)), whole.select(range(5, 12))
+    assert first.followed_by(second).fingerprint() == whole.fingerprint()
+    other = random_store(6, graphs=3, classes=2, attributes=1)
+    with pytest.raises(DataFormatError, match="have 1 attributes, those of the graphs before them 2"):
+        first.followed_by(other)

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import json
 import shutil
+import signal
+import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import psutil
 import pytest
 import yaml
 
@@ -114,6 +118,49 @@ def test_a_cell_that_fails_says_why_stops_no_other_and_is_tried_again(project: P
     path.write_text(good)
     status = " ".join(project.fsgc("tables", "status", "--only", "*gin*").output.split())
     assert status == "2 current", "what was computed with these settings is still there"
+
+
+@pytest.mark.parametrize("by", [signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize("phase", ["pipeline.tables", "fsgc.tables.worker"])
+def test_a_run_that_ends_leaves_no_process_and_the_next_one_finishes(
+    project: Project, phase: str, by: signal.Signals
+) -> None:
+    """Ended while DVC notes the recipes, and while a worker computes."""
+    shutil.rmtree(project.root / "tables" / "cells" / WL2)
+    settings = project.root / "params.yaml"
+    settings.write_text(settings.read_text() + "\n")  # so that the recipes are noted anew
+    run = subprocess.Popen(
+        [sys.executable, "-m", "fsgc", "tables", "run", "--only", WL2],
+        cwd=project.root,
+        env=project.environment,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    family = _wait_for(run, phase)
+    run.send_signal(by)
+    run.wait(timeout=60)
+    gone, alive = psutil.wait_procs(family, timeout=60)
+    assert not alive, [each.cmdline() for each in alive]
+    assert gone
+    done = project.fsgc("tables", "run", "--only", WL2)
+    assert done.code == 0, done
+    assert WL2 in _written(project)
+
+
+def _wait_for(run: subprocess.Popen[bytes], phase: str) -> list[psutil.Process]:
+    """The processes below a run, once one of them is in the given phase."""
+    for _ in range(1200):
+        family = psutil.Process(run.pid).children(recursive=True)
+        for each in family:
+            try:
+                if phase in " ".join(each.cmdline()):
+                    return family
+            except psutil.NoSuchProcess:
+                continue
+        assert run.poll() is None, "it ended before that phase"
+        time.sleep(0.05)
+    raise AssertionError(f"no process of {phase}")
 
 
 def test_cells_are_chosen_by_their_names(project: Project) -> None:

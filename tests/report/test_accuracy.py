@@ -73,7 +73,7 @@ def test_stale_accuracies_are_marked(cells_root: Path) -> None:
     write_cell(cells_root, CellKey("enzymes", 5, "pn", 0), outcomes(0, 0.7))
     (cell,) = find_cells(cells_root)
     assert isinstance(cell, Cell)
-    table = _table(Results([replace(cell, stale="train.max_epochs was 3, is 4")]))
+    table = _table(Results([replace(cell, stale=("train.max_epochs was 3, is 4",))]))
     assert _value(table, "PN", "ENZYMES", "5-shot").stale
     assert "stale" in table.frame["state"].to_list()
     assert any(note.startswith("†: stale") for note in table.notes)

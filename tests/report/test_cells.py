@@ -43,7 +43,7 @@ def test_a_cell_of_other_settings_is_stale_and_says_which(real_root: Path, tmp_p
     params.write_text(params.read_text().replace("width: 8", "width: 9"))
     for cell in find_cells(cells)[:3]:
         assert isinstance(cell, Cell)
-        assert (cell.state, cell.stale) == (State.STALE, "method.width was 8, is 9")
+        assert (cell.state, cell.stale) == (State.STALE, ("method.width was 8, is 9",))
 
 
 def test_cells_that_the_project_lists_are_missed(real_root: Path) -> None:

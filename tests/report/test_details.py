@@ -43,11 +43,11 @@ def test_seeds_of_different_commits_have_an_origin_each(cells_root: Path) -> Non
     for seed, commit in enumerate(("aaa", "bbb+", "aaa")):
         write_cell(cells_root, CellKey("enzymes", 5, "pn", seed), outcomes(seed, 0.7), commit=commit)
     cells = [cell for cell in find_cells(cells_root) if isinstance(cell, Cell)]
-    results = Results([replace(cell, stale="code of x" if cell.key.seed == 1 else "") for cell in cells])
+    results = Results([replace(cell, stale=("code of x", "code of y") if cell.key.seed == 1 else ()) for cell in cells])
     one = page_data(results, Comparisons(results), load_paper())["results"]["enzymes-5shot-pn"]
     found = [(origin["Seeds"], origin["Commit"], origin["Stale"]) for origin in one["origins"]]
-    assert found == [("0, 2", "aaa", ""), ("1", "bbb, with uncommitted changes", "code of x")]
-    assert one["stale"] == "code of x"
+    assert found == [("0, 2", "aaa", ""), ("1", "bbb, with uncommitted changes", "code of x, and 1 more")]
+    assert one["stale"] == ("code of x", "code of y")
 
 
 def test_pairs_are_corrected_for_how_many_there_are(example: Results) -> None:

@@ -162,7 +162,7 @@ def test_a_stale_accuracy_says_why(browser: Browser, real_root: Path, tmp_path: 
     button = page.locator('button[data-name="enzymes-3shot-pn"]').first
     expect(button).to_contain_text("†")
     button.click()
-    expect(page.locator("#details-body")).to_contain_text("stale: method.width was 8, is 9")
+    expect(page.locator("#details-body")).to_contain_text("method.width was 8, is 9")
     page.close()
 
 

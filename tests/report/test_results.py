@@ -35,8 +35,8 @@ def test_one_stale_seed_makes_a_result_stale(cells_root: Path) -> None:
         write_cell(cells_root, CellKey("enzymes", 5, "pn", seed), outcomes(seed, 0.7))
     current, other = find_cells(cells_root)
     assert isinstance(other, Cell)
-    (result,) = Results([current, replace(other, stale="code of fsgc.nn.norms")]).found.values()
-    assert result.stale == "code of fsgc.nn.norms"
+    (result,) = Results([current, replace(other, stale=("code of fsgc.nn.norms",))]).found.values()
+    assert result.stale == ("code of fsgc.nn.norms",)
 
 
 def test_seeds_of_different_episodes_are_no_result(cells_root: Path) -> None:

@@ -82,7 +82,7 @@ def test_other_names_tell_none(name: str) -> None:
         ("[pn, pn_tae]", "[{a: 1}]", r"paper\.models: \{'a': 1\} is not allowed"),
         ("  seeds: [0, 3]\n", "", r"paper\.seeds must be a list"),
         ("seeds", "seed", r"paper\.seed is unknown; did you mean 'seeds'\?"),
-        ("  seeds: [0, 3]\n", "  seeds: [0, 3]\n  features: colour\n", "features must be 'dataset' or names from"),
+        ("  seeds: [0, 3]\n", "  seeds: [0, 3]\n  features: colour\n", "features must be 'dataset', 'str"),
         ("  seeds: [0, 3]\n", "  seeds: [0]\n  features: degree+label\n", r"paper\.features must be one word, got 'd"),
         ("  seeds: [0, 3]\n", "  seeds: [0]\n  features: [degree]\n", r"paper\.features must be one word, got \['d"),
         (LISTS, "paper: [1]", r"paper must be a block with the lists datasets, shots, models, seeds, got \[1\]"),

@@ -4,6 +4,7 @@ import errno
 import json
 import os
 import re
+import signal
 import subprocess
 import tempfile
 from collections.abc import Callable
@@ -15,7 +16,7 @@ import numpy as np
 import pytest
 import torch
 
-from fsgc.episodes.batches import Episodes
+from fsgc.episodes.batches import EpisodeBatch, Episodes
 from fsgc.errors import SettingsError, StoreError
 from fsgc.methods.contract import Run
 from fsgc.methods.learned import LearnedMethod, Loss
@@ -310,3 +311,19 @@ def test_a_full_disk_in_training_is_a_sentence(
     monkeypatch.setattr("dvclive.live.Live.log_metric", full)
     with pytest.raises(StoreError, match="curves cannot be written: No space left on device; free some space"):
         _fit(tmp_path / "b", episodes, max_epochs=1)
+
+
+def test_a_run_that_is_asked_to_end_does_not_look_finished(
+    episodes: Episodes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Lightning's own exit has code 0, with which `fsgc train && fsgc evaluate` would go on."""
+    loss = PrototypicalNetwork.loss
+
+    def ended(self: PrototypicalNetwork, batch: EpisodeBatch) -> Loss:
+        os.kill(os.getpid(), signal.SIGTERM)
+        return loss(self, batch)
+
+    monkeypatch.setattr(PrototypicalNetwork, "loss", ended)
+    with pytest.raises(SystemExit) as stopped:
+        fit(Training("pn", SMALL, LOOP), episodes, 0, tmp_path / "state", tmp_path / "curves")
+    assert stopped.value.code == 128 + signal.SIGTERM

@@ -8,7 +8,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from fsgc.episodes.batches import EpisodeBatch
@@ -17,6 +16,7 @@ from fsgc.methods.learned import LearnedMethod, Loss, accuracy, cross_entropy
 from fsgc.methods.prototypical.conditioner import EpisodeConditioner
 from fsgc.methods.prototypical.folded_film import embed_conditioned
 from fsgc.methods.prototypical.mixup import LatentMixup, Mask, MixupLoss, Ratio, Source
+from fsgc.nn.class_means import class_means
 from fsgc.nn.distance import squared_distances
 from fsgc.nn.embedder import Embedder
 from fsgc.nn.in_chunks import embed_graphs
@@ -54,12 +54,6 @@ class PrototypicalSettings(EmbedderSettings):
     mixup_mask: Mask = "bernoulli"
     mixup_ratio: Ratio = "mask"
     mixup_loss: MixupLoss = "squared"
-
-
-def class_means(z: Tensor, labels: Tensor) -> Tensor:
-    """The mean of the rows of each class, `[S, d]` and `[S]` to `[C, d]`."""
-    member = F.one_hot(labels).to(z.dtype).T
-    return member @ z / member.sum(1, keepdim=True)
 
 
 class PrototypicalNetwork(LearnedMethod):

@@ -13,15 +13,19 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from fsgc.data.encodings import FeatureTable
+from fsgc.data.graph_store import GraphStore
 from fsgc.episodes.batches import EpisodeBatch, Episodes
 from fsgc.methods.contract import TaskShape
 from fsgc.methods.learned import LearnedMethod, Loss, accuracy, cross_entropy
 from fsgc.methods.smf_gin.halves import with_halves
+from fsgc.nn.class_means import class_means
 from fsgc.nn.dropout import Dropout
 from fsgc.nn.gin_read_outs import GINReadOuts
 from fsgc.nn.graph_tensors import GraphTensors
 from fsgc.settings import Layers, Positive, Share, Width, settings
 
+EXACT = "donot_use_mm_for_euclid_dist"
 LR_FACTOR = 0.1
 
 
@@ -102,6 +106,15 @@ class SmfGin(LearnedMethod):
         """Embeddings after CL2N, `(z − centre) / ‖z − centre‖`: `[B, N, K+Q, d]`."""
         return F.normalize(self._embed(episodes.graphs) - self.centre, dim=-1)
 
+    def classify(self, support: Tensor, labels: Tensor, query: Tensor) -> Tensor:
+        """Scores by the distance to the mean of each class's supports, however many they are: `[M, C]`."""
+        z = self.vectors(support, labels, torch.cat([support, query]))
+        return -torch.cdist(z[len(support) :], class_means(z[: len(support)], labels), compute_mode=EXACT)
+
+    def vectors(self, support: Tensor, labels: Tensor, graphs: Tensor) -> Tensor:  # noqa: ARG002
+        """Embeddings after CL2N, `[g, d]`."""
+        return F.normalize(self._embed_distinct(graphs) - self.centre, dim=-1)
+
     @torch.no_grad()
     def on_validation_epoch_start(self) -> None:
         """Centre on the base graphs, as the weights are now."""
@@ -142,12 +155,11 @@ class SmfGinLocal(SmfGin):
     def _make_fusion(self) -> None:
         self.register_buffer("centre", torch.zeros(self.settings.convs * self.settings.width))
 
-    def attach(self, episodes: Episodes) -> None:
+    def attach_graphs(self, graphs: GraphStore, features: FeatureTable) -> None:
         """Take the graphs and cut them."""
-        super().attach(episodes)
-        halves = with_halves(episodes.graphs)
+        halves = with_halves(graphs)
         self._pairs = torch.from_numpy(halves.pairs)
-        self._graphs = GraphTensors(halves.graphs, halves.features(episodes.features))
+        self._graphs = GraphTensors(halves.graphs, halves.features(features))
 
     def _embed_distinct(self, graphs: Tensor) -> Tensor:
         """`[g]` to `[g, L·d]`; whole graphs and halves run through the GIN together."""
@@ -159,8 +171,7 @@ class SmfGinLocal(SmfGin):
 
 def _scores(z: Tensor, shots: int) -> Tensor:
     """−‖q − p‖ of embeddings `[B, N, K+Q, d]`: `[B, N·Q, N]`."""
-    exact = "donot_use_mm_for_euclid_dist"
-    return -torch.cdist(z[:, :, shots:].flatten(1, 2), z[:, :, :shots].mean(2), compute_mode=exact)
+    return -torch.cdist(z[:, :, shots:].flatten(1, 2), z[:, :, :shots].mean(2), compute_mode=EXACT)
 
 
 def _lr_share(epoch: int, epochs: int) -> float:

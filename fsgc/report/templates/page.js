@@ -102,7 +102,11 @@
 
   function result(one) {
     const parts = [];
-    if (one.stale) parts.push(make("p", { class: "trouble" }, `stale: ${one.stale}`));
+    if (one.stale && one.stale.length) {
+      const changed = make("details", one.stale.length > 3 ? {} : { open: "" }, make("summary", {}, `What has changed since (${one.stale.length})`));
+      changed.append(make("ul", { class: "notes" }, ...one.stale.map((reason) => make("li", {}, reason))));
+      parts.push(make("p", { class: "trouble" }, "Stale: computed with other code or settings than the current ones."), changed);
+    }
     if (one.trouble) parts.push(make("p", { class: "trouble" }, one.trouble));
     if (one.accuracy !== undefined) {
       parts.push(definitions([

@@ -1,0 +1,173 @@
+"""Cells on a real cluster of three nodes, and what may happen to it. Nothing is lost, nothing is done twice."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.cluster.namespace import inside, why_not
+from tests.cluster.small import LISTS, PARAMS, outcomes, timeless
+from tests.pipeline.project import ROOT, Project, copy_project
+
+PATIENCE = 400  # seconds; not an expectation, only so that a hanging cluster does not hang the tests
+MODELS = ("wl", "untrained", "gin")
+CELLS = {f"triangles_gen-{shots}shot-{model}-seed0" for shots in (2, 3) for model in MODELS}
+ONCE = dict.fromkeys(MODELS, 1)
+GIN = {cell for cell in CELLS if "-gin-" in cell}
+
+Play = Callable[[str], dict[str, Any]]
+
+
+@pytest.fixture(scope="module")
+def dvc_project(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """A copy of the whole project in which three cells are wanted."""
+    project = copy_project(tmp_path_factory.mktemp("ray"))
+    lists = {**LISTS, "shots": [2], "models": ["untrained", "gin", "gcn"]}
+    (project.root / "tables" / "params.yaml").write_text(yaml.safe_dump({"small": lists}))
+    (project.root / "tables" / "dvc.lock").unlink(missing_ok=True)
+    project.set_params(**PARAMS)
+    project.commit()
+    return project
+
+
+@pytest.fixture(scope="module")
+def play(stores: Path, dvc_project: Project) -> Iterator[Play]:
+    """Plays a scene of `tests.cluster.stage` on a cluster that is started once."""
+    reason = why_not()
+    if reason is not None:
+        pytest.skip(f"a cluster on the loopback interface: {reason}")
+    path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
+    process = subprocess.Popen(
+        inside([sys.executable, "-m", "tests.cluster.stage", str(stores)]),
+        cwd=ROOT,
+        env={
+            **dvc_project.environment,
+            "PYTHONPATH": path,
+            "FSGC_DVC_PROJECT": str(dvc_project.root),
+            "RAY_USAGE_STATS_ENABLED": "0",
+        },
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+
+    def ask(scene: str) -> dict[str, Any]:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(f"{scene}\n")
+        process.stdin.flush()
+        ready, _, _ = select.select([process.stdout], [], [], PATIENCE)
+        line = process.stdout.readline() if ready else ""
+        if not line:
+            process.kill()
+        assert line, f"{scene}: no answer"
+        result: dict[str, Any] = json.loads(line)
+        assert "error" not in result, result["error"]
+        return result
+
+    try:
+        yield ask
+        process.stdin.close()
+        process.wait(timeout=60)
+    finally:
+        process.kill()  # and with it, by its namespace, every process of the cluster
+        process.wait()
+        process.stdout.close()
+
+
+def _targets(result: dict[str, Any]) -> list[str]:
+    return sorted(target for commit in result["commits"] for target in commit)
+
+
+def _cells_committed(result: dict[str, Any]) -> list[str]:
+    return [target.removeprefix("evaluate@") for target in _targets(result) if target.startswith("evaluate@")]
+
+
+def _assert_complete(result: dict[str, Any]) -> None:
+    assert result["ended"] == dict.fromkeys(CELLS)
+    assert set(result["states"].values()) == {"current"}
+    assert sorted(result["started"]) == sorted(CELLS)
+    assert _cells_committed(result) == sorted(CELLS)
+
+
+def test_cells_are_those_of_one_machine_and_are_computed_once(play: Play, computed: Path) -> None:
+    result = play("all_well")
+    _assert_complete(result)
+    assert result["begin"] == result["end"] == ONCE
+    project = Path(result["project"])
+    for cell in CELLS:
+        assert timeless(project, cell) == timeless(computed, cell)
+        assert outcomes(project, cell) == outcomes(computed, cell)
+    assert result["again"]["ended"] == {}
+    assert result["again"]["begin"] == ONCE
+
+
+def test_a_node_that_dies_costs_the_cells_it_was_computing_and_no_other(play: Play) -> None:
+    result = play("node_dies")
+    _assert_complete(result)
+    assert result["begin"] == {**ONCE, "gin": 2}
+    assert result["end"] == ONCE
+
+
+def test_a_worker_that_dies_is_run_again_only_so_often(play: Play) -> None:
+    result = play("worker_dies")
+    assert result["begin"] == {**ONCE, "gin": 2}
+    reason = "its worker died 2 times; perhaps out of memory"
+    assert result["ended"] == {cell: reason if cell in GIN else None for cell in CELLS}
+    assert result["states"] == {cell: "failed" if cell in GIN else "current" for cell in CELLS}
+    assert _cells_committed(result) == sorted(CELLS - GIN)
+    again = result["again"]
+    assert again["ended"] == dict.fromkeys(GIN)
+    assert set(again["states"].values()) == {"current"}
+    assert again["begin"] == {**ONCE, "gin": 3}
+
+
+def test_a_cell_that_fails_tells_why_and_stops_no_other(play: Play) -> None:
+    result = play("cell_fails")
+    ended = result["ended"]
+    assert set(ended) == CELLS
+    for cell in CELLS:
+        if "-wl-" in cell:
+            assert "tables/data/prepared/triangles_gen-wl does not exist" in ended[cell]
+        elif "-untrained-" in cell:
+            assert ended[cell] == "Ray could not run it: RuntimeError: not ours"
+        elif "-3shot-" in cell:
+            assert "triangles_gen-3shot-seed0.zarr" in ended[cell]
+        else:
+            assert ended[cell] is None, "computed before the other cell of the same model failed"
+    assert _cells_committed(result) == ["triangles_gen-2shot-gin-seed0"]
+
+
+def test_full_object_stores_lose_nothing(play: Play) -> None:
+    result = play("store_is_full")
+    _assert_complete(result)
+    assert result["end"] == ONCE
+    assert not result["escaped"], "a worker wrote where nothing was asked for"
+
+
+def test_a_killed_driver_does_not_compute_finished_cells_again(play: Play, dvc_project: Project) -> None:
+    wanted = {f"triangles_gen-2shot-{model}-seed0" for model in ("untrained", "gin", "gcn")}
+    result = play("driver_dies")
+    assert result["before"], result["first"]
+    code, _, errors = result["second"]
+    assert code == 0, errors
+    assert f"3 cells, {len(result['before'])} of them current" in errors
+    assert set(result["after"]) == wanted
+    assert {cell: result["after"][cell] for cell in result["before"]} == result["before"]
+    code, _, errors = result["third"]
+    assert (code, "3 cells, 3 of them current" in errors) == (0, True)
+    # DVC itself is asked whether it has taken over every cell.
+    stages = [f"evaluate@{cell}" for cell in sorted(wanted)]
+    status = dvc_project.ok(sys.executable, "-m", "dvc", "--cd", "tables", "status", "--json", *stages)
+    assert json.loads(status) == {}
