@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from fsgc.cluster.runner import RayRunner
 from fsgc.cluster.task import Answer, Order, places_of, stores_of
 from fsgc.tables.grid import TABLES, CellKey
 from fsgc.tables.plan import Work, stages_of, work_of, write_plan
-from tests.cluster.namespace import bring_up_loopback, inside
+from tests.cluster.namespace import bring_up_loopback, inside, token_of_its_own
 
 ROOT = Path(__file__).parents[1]
 CELLS = 1000
@@ -38,17 +39,31 @@ def nothing(order: Order, *_stores: bytes) -> Answer:
 
 
 class Trivial(RayRunner):
-    """Runs tasks that compute nothing, and adds up the time that DVC takes."""
+    """Runs tasks that compute nothing, and adds up what the driver's parts take."""
 
     task = staticmethod(nothing)
-    recording, commits = 0.0, 0
 
-    def record(self, works: Any) -> None:
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self.seconds, self.commits = dict.fromkeys(("submit", "receive", "record"), 0.0), 0
+
+    def _submit(self, *arguments: Any) -> Any:
+        return self._timed("submit", super()._submit, *arguments)
+
+    def _receive(self, *arguments: Any) -> Any:
+        return self._timed("receive", super()._receive, *arguments)
+
+    def record(self, works: Sequence[Work]) -> None:
         """Record cells in DVC."""
-        start = time.perf_counter()
-        super().record(works)
-        self.recording += time.perf_counter() - start
         self.commits += bool(works)
+        self._timed("record", super().record, works)
+
+    def _timed(self, what: str, work: Callable[..., Any], *arguments: Any) -> Any:
+        start = time.perf_counter()
+        try:
+            return work(*arguments)
+        finally:
+            self.seconds[what] += time.perf_counter() - start
 
 
 def make_project(count: int) -> list[Work]:
@@ -89,10 +104,11 @@ def measure(count: int) -> None:
         total = time.perf_counter() - start
         failed = [outcome for outcome in ended if outcome.reason is not None]
         ray.shutdown()
+    parts = ", ".join(f"{what} {1000 * each / count:.0f} ms" for what, each in runner.seconds.items())
     print(
-        f"{count} cells that compute nothing, {WORKERS} workers: {1000 * total / count:.0f} ms a cell; of that, "
-        f"{1000 * runner.recording / count:.0f} ms for DVC, in {runner.commits} commands; {len(failed)} failed"
+        f"{count} cells that compute nothing, {WORKERS} workers: {1000 * total / count:.0f} ms a cell; of the driver:"
     )
+    print(f"{parts}, with {runner.commits} commands of DVC; {len(failed)} cells failed")
 
 
 def _load() -> None:
@@ -104,7 +120,9 @@ def main() -> None:
     """Measure in namespaces of its own."""
     words = [sys.executable, "-m", "benchmarks.cluster", "--inside", *sys.argv[1:2]]
     paths = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
-    subprocess.run(inside(words), check=True, cwd=ROOT, env={**os.environ, "PYTHONPATH": paths})
+    with tempfile.TemporaryDirectory(prefix="fsgc-ray-") as scratch:
+        environment = {**os.environ, "PYTHONPATH": paths, **token_of_its_own(Path(scratch))}
+        subprocess.run(inside(words), check=True, cwd=ROOT, env=environment)
 
 
 if __name__ == "__main__":

@@ -64,7 +64,11 @@ main() {
 
     trap stop EXIT
     trap 'exit 143' INT TERM
-    export RAY_USAGE_STATS_ENABLED=0
+    export RAY_USAGE_STATS_ENABLED=0 RAY_AUTH_MODE="${RAY_AUTH_MODE:-token}"
+    if [ -z "${RAY_AUTH_TOKEN:-}${RAY_AUTH_TOKEN_PATH:-}" ]; then
+        RAY_AUTH_TOKEN="$(od -An -v -N32 -tx1 /dev/urandom | tr -d ' \n')" # of this allocation alone
+        export RAY_AUTH_TOKEN
+    fi
     srun --nodes=1 --ntasks=1 --nodelist="$head" --overlap \
         ray start --head --node-ip-address="$address" --port="$port" --num-cpus="$cpus" --include-dashboard=false --block &
     until ray status --address "$address:$port" >/dev/null 2>&1; do

@@ -53,7 +53,12 @@ class RayRunner(Runner):
         if not ray.is_initialized():
             try:
                 ray.init(address=address, log_to_driver=False, logging_level=logging.WARNING)
-            except (OSError, RuntimeError, ValueError) as error:  # none there, of another version, no address
+            except (
+                OSError,
+                RuntimeError,
+                ValueError,
+                ray.exceptions.RayError,
+            ) as error:
                 said = str(error).strip().splitlines() or [type(error).__name__]
                 raise FsgcError(
                     f"no Ray cluster could be reached at {address!r}: {said[0]}; docs/cluster.md tells how to start one"

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import fcntl
 import os
+import secrets
 import shutil
 import socket
 import struct
 import subprocess
 from collections.abc import Sequence
+from pathlib import Path
 
 _GET_FLAGS, _SET_FLAGS, _UP = 0x8913, 0x8914, 1  # SIOCGIFFLAGS, SIOCSIFFLAGS, IFF_UP
 _INTERFACE = "16sh14x"
@@ -37,3 +39,11 @@ def bring_up_loopback() -> None:
         request = struct.pack(_INTERFACE, b"lo", 0)
         flags = struct.unpack(_INTERFACE, fcntl.ioctl(handle, _GET_FLAGS, request))[1]
         fcntl.ioctl(handle, _SET_FLAGS, struct.pack(_INTERFACE, b"lo", flags | _UP))
+
+
+def token_of_its_own(directory: Path) -> dict[str, str]:
+    """The environment in which Ray asks for a token made for the occasion, and leaves the user's own alone."""
+    path = directory / "ray-token"
+    path.write_text(secrets.token_hex(32))
+    path.chmod(0o600)
+    return {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN_PATH": str(path)}

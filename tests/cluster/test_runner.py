@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import select
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -14,7 +15,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.cluster.namespace import inside, why_not
+from tests.cluster.namespace import inside, token_of_its_own, why_not
 from tests.cluster.small import LISTS, PARAMS, outcomes, timeless
 from tests.pipeline.project import ROOT, Project, copy_project
 
@@ -34,13 +35,14 @@ def dvc_project(tmp_path_factory: pytest.TempPathFactory) -> Project:
     lists = {**LISTS, "shots": [2], "models": ["untrained", "gin", "gcn"]}
     (project.root / "tables" / "params.yaml").write_text(yaml.safe_dump({"small": lists}))
     (project.root / "tables" / "dvc.lock").unlink(missing_ok=True)
+    shutil.rmtree(project.root / "tables" / "cells", ignore_errors=True)
     project.set_params(**PARAMS)
     project.commit()
     return project
 
 
 @pytest.fixture(scope="module")
-def play(stores: Path, dvc_project: Project) -> Iterator[Play]:
+def play(stores: Path, dvc_project: Project, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Play]:
     """Plays a scene of `tests.cluster.stage` on a cluster that is started once."""
     reason = why_not()
     if reason is not None:
@@ -51,6 +53,7 @@ def play(stores: Path, dvc_project: Project) -> Iterator[Play]:
         cwd=ROOT,
         env={
             **dvc_project.environment,
+            **token_of_its_own(tmp_path_factory.mktemp("token")),
             "PYTHONPATH": path,
             "FSGC_DVC_PROJECT": str(dvc_project.root),
             "RAY_USAGE_STATS_ENABLED": "0",

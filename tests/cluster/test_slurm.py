@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import time
@@ -21,13 +22,13 @@ STUBS = {
     "srun": """
 case "$*" in *hostname*) echo "$ADDRESSES"; exit ;; esac
 trap 'echo "stopped $*" >> "$LOG"; kill $! 2>/dev/null; exit 143' TERM
-echo "srun $*" >> "$LOG"
+echo "srun $*" >> "$LOG"; echo "token $RAY_AUTH_MODE $RAY_AUTH_TOKEN" >> "$LOG"
 sleep 600 & wait $!""",
     "ray": 'exit "${RAY_STATUS:-0}"',
     "fsgc": """
 until [ "$(grep -c 'ray start' "$LOG")" -ge 2 ]; do sleep 0.05; done
 trap 'echo "stopped fsgc" >> "$LOG"; kill $! 2>/dev/null; exit 143' TERM
-echo "fsgc $*" >> "$LOG"
+echo "token $RAY_AUTH_MODE $RAY_AUTH_TOKEN" >> "$LOG"; echo "fsgc $*" >> "$LOG"
 if [ -n "${FSGC_HANGS:-}" ]; then sleep 600 & wait $!; fi
 exit "${FSGC_CODE:-0}" """,
 }
@@ -79,6 +80,21 @@ def test_ray_is_started_on_all_nodes_and_stopped_again(environment: dict[str, st
     assert f"fsgc tables run --ray 10.1.2.3:6379 --shared {shared} --threads 2 --only enzymes-*" in log
     stopped = [line for line in log if line.startswith("stopped")]
     assert sorted(stopped) == sorted(line.replace("srun", "stopped", 1) for line in (head, others))
+
+
+def test_ray_asks_for_a_token_that_is_new_each_time(environment: dict[str, str]) -> None:
+    tokens = []
+    for _ in range(2):
+        Path(environment["LOG"]).unlink(missing_ok=True)
+        assert _run(environment).returncode == 0
+        found = {line for line in _log(environment) if line.startswith("token")}
+        assert len(found) == 1, "the same for all of an allocation"
+        tokens.append(found.pop())
+    assert all(re.fullmatch("token token [0-9a-f]{64}", each) for each in tokens)
+    assert tokens[0] != tokens[1]
+    Path(environment["LOG"]).unlink()
+    _run({**environment, "RAY_AUTH_TOKEN": "mine"})
+    assert "token token mine" in _log(environment)
 
 
 def test_the_code_of_the_command_is_the_scripts(environment: dict[str, str]) -> None:
