@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import shutil
 import subprocess
@@ -183,8 +184,10 @@ def test_a_record_with_a_part_of_another_kind_is_not_current(project: Path, name
 
 
 def test_the_time_that_is_left() -> None:
+    seeds = itertools.count()
+
     def cell(model: str, state: State, seconds: float | None = None) -> CellStatus:
-        return CellStatus(CellKey("enzymes", 5, model, 0), state, seconds=seconds)
+        return CellStatus(CellKey("enzymes", 5, model, next(seeds)), state, seconds=seconds)
 
     assert minutes_left([cell("pn", State.MISSING)]) is None
     done = [cell("pn", State.CURRENT, each) for each in (60, 120, 600)] + [cell("wl", State.CURRENT, 6)]
