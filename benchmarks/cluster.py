@@ -21,6 +21,7 @@ from fsgc.cluster.runner import RayRunner
 from fsgc.cluster.task import Answer, Order, places_of, stores_of
 from fsgc.tables.grid import TABLES, CellKey
 from fsgc.tables.plan import Work, stages_of, work_of, write_plan
+from fsgc.tables.runner import Outcome
 from tests.cluster.namespace import bring_up_loopback, inside, token_of_its_own
 
 ROOT = Path(__file__).parents[1]
@@ -98,7 +99,7 @@ def measure(count: int) -> None:
         ray.init(num_cpus=WORKERS, include_dashboard=False, log_to_driver=False, _temp_dir=f"{scratch}/ray")
         ray.get([ray.remote(_load).remote() for _ in range(WORKERS)])
         runner = Trivial(DEFAULTS)
-        ended: list[object] = []
+        ended: list[Outcome] = []
         start = time.perf_counter()
         runner.run(works, lambda _: None, ended.append)
         total = time.perf_counter() - start
