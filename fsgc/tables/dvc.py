@@ -25,9 +25,9 @@ class Dvc:
     def __init__(self, directory: Path) -> None:
         self.directory = directory
 
-    def repro(self, *targets: str, may_fail: bool = False) -> None:
+    def repro(self, *targets: str) -> None:
         """Reproduce stages and what they depend on."""
-        self._run("dvc", "--wait-for-lock", "repro", *targets, echo=True, may_fail=may_fail)
+        self._run("dvc", "--wait-for-lock", "repro", *targets, echo=True)
 
     def commit(self, *targets: str, may_fail: bool = False) -> None:
         """Take over the outputs of stages that were computed outside DVC."""
