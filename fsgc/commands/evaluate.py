@@ -24,9 +24,10 @@ def evaluate(model_file: Path, dataset: str | None, shots: int | None, out: Path
       fsgc evaluate pn.pt -k 10
     """  # noqa: D301
     from fsgc.api import experiment_of, open_experiment
+    from fsgc.evaluation.results import RECORD, write_json
     from fsgc.evaluation.summary import result_line
     from fsgc.methods.registry import method_entry
-    from fsgc.recipes import recorded
+    from fsgc.recipes import recipe
     from fsgc.steps import evaluate as step
     from fsgc.workspace import Workspace
 
@@ -36,5 +37,10 @@ def evaluate(model_file: Path, dataset: str | None, shots: int | None, out: Path
     experiment = experiment_of(model_file, dataset, shots)
     open_experiment(experiment, workspace, any_settings=True)
     target = out or model_file.with_suffix(".results")
-    record = step.run(workspace, experiment, model_file, target, recorded(experiment))
+    made_by = {"evaluate": recipe("evaluate", experiment)}  # by what the model was made, its own report tells
+    record = step.run(workspace, experiment, model_file, target, made_by)
+    # A model file knows its features and hyperparameters, but not the loop, the preset and the split of its training.
+    known = {name: record["settings"][name] for name in ("features", "method")}
+    record = {name: value for name, value in record.items() if name != "preset"} | {"settings": known}
+    write_json(target / RECORD, record)
     click.echo(f"{result_line(record)}\nwritten to {target}")
