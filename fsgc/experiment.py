@@ -1,8 +1,9 @@
 """One experiment: `params.yaml` resolved and checked, before any work.
 
 A section that varies with the dataset is layered: its `default`, then what stands under the dataset's key, then under
-`presets.<preset>`. A method's section adds what it changes in the training loop under `train`, in the section or below
-a dataset's key. Everything unknown, at every level, is refused by its full key.
+`presets.<preset>`, then, for one of several methods that share a section, under `presets.<preset>.models.<method>`. A
+method's section adds what it changes in the training loop under `train`, in the section or in any of its layers.
+`episodes` has no layers but its presets. Everything unknown, at every level, is refused by its full key.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from fsgc.training.settings import Training, TrainSettings
 T = TypeVar("T")
 DEFAULT_PRESET, AUTHORS = "paper", "authors"
 PLUGINS = "plugins"  # the section with the sections of methods from outside the package
+PRESETS, MODELS, TRAIN = "presets", "models", "train"  # parts of a section that are no settings of it
 
 
 @settings
@@ -83,7 +85,7 @@ class Experiment:
             keys=made,
             features=check_features(catalog_entry(made.dataset), made.features, made.preset == AUTHORS),
             split=from_mapping("split", SplitSettings, _keys(params, "split")),
-            episodes=from_mapping("episodes", EpisodeSettings, _keys(params, "episodes")),
+            episodes=_episodes(params, made.preset),
             params=params,
         )
 
@@ -103,7 +105,7 @@ class Experiment:
 
     @property
     def _layers(self) -> _Layers:
-        return _Layers(self.params, self.keys.dataset, self.keys.preset)
+        return _Layers(self.params, self.keys.dataset, self.keys.preset, self.keys.model)
 
 
 class _Value(NamedTuple):
@@ -114,14 +116,12 @@ class _Value(NamedTuple):
 class _Layers:
     """Looks values up in the layers of a section, and remembers where each was found."""
 
-    def __init__(self, params: Mapping[str, Any], dataset: str, preset: str) -> None:
-        self.params, self.dataset, self.preset = params, dataset, preset
+    def __init__(self, params: Mapping[str, Any], dataset: str, preset: str, model: str) -> None:
+        self.params, self.dataset, self.preset, self.model = params, dataset, preset, model
 
     def make(self, name: str, kind: type[Any], also: Mapping[str, _Value] | None = None) -> Any:
         """The settings of a section."""
-        found = {**(also or {}), **self._section(name)}
-        found.pop("train", None)
-        return _make(name, kind, found)
+        return _make(name, kind, {**(also or {}), **self._section(name)})
 
     def hyperparameters(self, entry: Entry) -> Any:
         """Those of a method; one with the embedder of the paper takes the section `embedder` for granted."""
@@ -132,23 +132,35 @@ class _Layers:
         """The training loop: the section `train`, then what the method changes in general, then on this dataset."""
         found = self._section("train")
         for layer in ((), *self._order):
-            found |= self._at(entry.section, *layer, "train")
+            found |= self._at(entry.section, *layer, TRAIN)
         return _make("train", TrainSettings, found)
 
     def _section(self, name: str) -> dict[str, _Value]:
         found: dict[str, _Value] = {}
         for layer in self._order:
-            found |= self._at(name, *layer)
+            found |= {key: each for key, each in self._at(name, *layer).items() if key not in (TRAIN, MODELS)}
         return found
 
     @property
     def _order(self) -> tuple[tuple[str, ...], ...]:
         """The layers of a section, from the weakest to the strongest."""
-        return ("default",), (self.dataset,), ("presets", self.preset)
+        preset = (PRESETS, self.preset)
+        return ("default",), (self.dataset,), preset, (*preset, MODELS, self.model)
 
     def _at(self, *path: str) -> dict[str, _Value]:
         where = ".".join(path)
         return {key: _Value(value, f"{where}.{key}") for key, value in _keys(self.params, *path).items()}
+
+
+def _episodes(params: Mapping[str, Any], preset: str) -> EpisodeSettings:
+    """The section `episodes`, and what the preset changes in it."""
+    found = {
+        key: _Value(value, ".".join((*path, key)))
+        for path in (("episodes",), ("episodes", PRESETS, preset))
+        for key, value in _keys(params, *path).items()
+        if key != PRESETS
+    }
+    return _make("episodes", EpisodeSettings, found)
 
 
 def _make(name: str, kind: type[T], found: Mapping[str, _Value]) -> T:
@@ -188,7 +200,10 @@ def check_params(params: Mapping[str, Any], chosen: Entry | None = None) -> None
         if method.preparation:
             sections[method.preparation.section] = _names(method.preparation.settings_type)
     plugins = {name for name in sections if name.startswith(f"{PLUGINS}.")}
-    flat: dict[str, Collection[str]] = {"split": _names(SplitSettings), "episodes": _names(EpisodeSettings)}
+    flat: dict[str, Collection[str]] = {
+        "split": _names(SplitSettings),
+        "episodes": [*_names(EpisodeSettings), PRESETS],
+    }
     layered: dict[str, Collection[str]] = {
         "train": _names(TrainSettings),
         "embedder": _names(EmbedderSettings),
@@ -200,34 +215,41 @@ def check_params(params: Mapping[str, Any], chosen: Entry | None = None) -> None
             raise SettingsError(unknown_key(str(name), top), key=str(name))
     for name, known in flat.items():
         _refuse_unknown(name, _keys(params, name), known)
+    for preset in _keys(params, "episodes", PRESETS):
+        where = f"episodes.{PRESETS}.{preset}"
+        _refuse_unknown(where, _keys(params, "episodes", PRESETS, preset), _names(EpisodeSettings))
     for name, known in layered.items():
-        _check_layers(params, name, known, takes_train=name in sections)
+        models = [key for key, entry in METHODS.items() if entry.section == name]
+        _check_layers(params, name, known, models, takes_train=name in sections)
 
 
 def _presets(params: Mapping[str, Any]) -> set[str]:
     """The presets that any section knows."""
     sections = [*params.values(), *_keys(params, PLUGINS).values()]
-    known = [section.get("presets") for section in sections if isinstance(section, Mapping)]
+    known = [section.get(PRESETS) for section in sections if isinstance(section, Mapping)]
     return {str(name) for presets in known if isinstance(presets, Mapping) for name in presets}
 
 
-def _check_layers(params: Mapping[str, Any], name: str, known: Collection[str], takes_train: bool) -> None:
-    """Check the layers of a section."""
+def _check_layers(
+    params: Mapping[str, Any], name: str, known: Collection[str], models: Collection[str], takes_train: bool
+) -> None:
+    """Check the layers of a section; `models` are the methods whose section it is."""
     datasets = load_catalog()
-    section = _keys(params, name)
-    layers = ["default", *datasets, "presets", *(["train"] if takes_train else [])]
-    _refuse_unknown(name, section, layers)
+    train = [TRAIN] if takes_train else []
+    _refuse_unknown(name, _keys(params, name), ["default", *datasets, PRESETS, *train])
     if takes_train:
-        _refuse_unknown(f"{name}.train", _keys(params, name, "train"), _names(TrainSettings))
-    paths = [(layer,) for layer in ("default", *datasets)] + [
-        ("presets", each) for each in _keys(params, name, "presets")
-    ]
-    for path in paths:
-        values = _keys(params, name, *path)
+        _refuse_unknown(f"{name}.{TRAIN}", _keys(params, name, TRAIN), _names(TrainSettings))
+    layers: list[tuple[tuple[str, ...], Collection[str]]] = [((layer,), ()) for layer in ("default", *datasets)]
+    for preset in _keys(params, name, PRESETS):
+        of_models = (PRESETS, preset, MODELS)
+        chosen = _keys(params, name, *of_models)
+        _refuse_unknown(".".join((name, *of_models)), chosen, models)
+        layers += [((PRESETS, preset), (MODELS,)), *(((*of_models, model), ()) for model in chosen)]
+    for path, also in layers:
         where = ".".join((name, *path))
-        _refuse_unknown(where, values, [*known, *(["train"] if takes_train else [])])
+        _refuse_unknown(where, _keys(params, name, *path), [*known, *train, *also])
         if takes_train:
-            _refuse_unknown(f"{where}.train", _keys(params, name, *path, "train"), _names(TrainSettings))
+            _refuse_unknown(f"{where}.{TRAIN}", _keys(params, name, *path, TRAIN), _names(TrainSettings))
 
 
 def _refuse_unknown(where: str, values: Mapping[str, Any], known: Collection[str]) -> None:
