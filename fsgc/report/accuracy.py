@@ -48,7 +48,7 @@ LEGEND = (
     "Accuracy in per cent, macro over classes, ± half its 95 % interval over graphs and seeds together; in brackets "
     "the paper's accuracy and ours minus it. Bold: the best of a column without gaps; otherwise the best so far is "
     'called "best of n of m". ≈: not separated from the best by the paired test over graphs and seeds '
-    f"(level {100 * SIGNIFICANCE:.0f} %, Holm's correction over the table)."
+    f"(level {100 * SIGNIFICANCE:.0f} %, Holm's correction over the column)."
 )
 UNMARKED = ColumnMarks(frozenset(), frozenset(), 0, 0)
 STALE_NOTE = "†: stale, computed with other code or settings than the current ones."

@@ -43,13 +43,15 @@ def test_equal_accuracies_are_both_best() -> None:
     assert (set(marks.best), set(marks.tied)) == ({"pn", "wl"}, set())
 
 
-def test_the_correction_is_over_the_whole_table() -> None:
-    """3 % alone is significant; beside five tests that are not, it is not."""
-    test = _p({"wl": 0.03})
-    column = {"pn": 0.6, "wl": 0.5}
-    assert mark_table([column], [test])[0].tied == frozenset()
-    others = [_p({"wl": 0.5})] * 5
-    assert mark_table([column] * 6, [test, *others])[0].tied == {"wl"}
+def test_the_correction_is_over_the_rows_of_a_column() -> None:
+    """3 % alone is significant; beside two more tests in its column it is not, and other columns do not matter."""
+    (alone,) = mark_table([{"pn": 0.6, "wl": 0.5}], [_p({"wl": 0.03})])
+    assert alone.tied == frozenset()
+    crowded = {"pn": 0.6, "wl": 0.5, "sp": 0.5, "gin": 0.5}
+    (marks,) = mark_table([crowded], [_p({"wl": 0.03, "sp": 0.5, "gin": 0.5})])
+    assert marks.tied == {"wl", "sp", "gin"}
+    columns = mark_table([{"pn": 0.6, "wl": 0.5}] * 6, [_p({"wl": 0.03}), *[_p({"wl": 0.5})] * 5])
+    assert [set(column.tied) for column in columns] == [set(), *[{"wl"}] * 5]
 
 
 @given(st.lists(st.dictionaries(st.sampled_from("abcdef"), st.none() | st.floats(0, 1)), max_size=5))
