@@ -47,7 +47,9 @@ def tables() -> None:
 @click.argument("keys", nargs=-1, metavar="[TABLE]...")
 @cells_option
 def show(keys: tuple[str, ...], root: Path) -> None:
-    """Print the tables named TABLE, or all: d_a, d_b, ablation, pooling, discriminant, other, efficiency, datasets.
+    """Print the tables named TABLE, or all.
+
+    They are d_a, d_b, ablation, pooling, discriminant, other, columns, efficiency and datasets.
 
     \b
     Example:

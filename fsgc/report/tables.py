@@ -7,6 +7,7 @@ from pathlib import Path
 from fsgc.errors import SettingsError
 from fsgc.files import replacing
 from fsgc.report.accuracy import accuracy_table, inputs_tables, other_table
+from fsgc.report.columns import columns_table
 from fsgc.report.comparison import Comparisons
 from fsgc.report.overview import dataset_table, efficiency_table
 from fsgc.report.paper import load_paper
@@ -21,13 +22,15 @@ WRITERS = {"md": markdown, "tex": latex, "csv": csv}
 def all_tables(results: Results, workspace: Workspace, comparisons: Comparisons | None = None) -> list[Table]:
     """Every table, filled with what there is; gaps and empty tables included."""
     paper, comparisons = load_paper(), comparisons or Comparisons(results)
-    tables = []
+    tables: list[Table] = []
+    whole: list[Table] = []  # the tables of the paper that compare all methods, not a few
     for key, spec in paper.tables.items():
         tables.append(accuracy_table(key, spec, results, paper, comparisons))
+        whole += [] if spec.models else tables[-1:]
         tables += inputs_tables(key, spec, results, paper, comparisons)
     other = other_table(results, paper, comparisons)
-    if other:
-        tables.append(other)
+    in_words = columns_table(whole, comparisons)
+    tables += [table for table in (other, in_words) if table]
     return [*tables, efficiency_table(results, paper), dataset_table(paper, workspace)]
 
 
