@@ -89,9 +89,10 @@ def _norm_relu(norm: nn.BatchNorm1d, x: Tensor) -> tuple[Tensor, Tensor, Tensor]
 
 
 def _norm_relu_backward(
-    grad: Tensor, result: Tensor, x: Tensor, weight: Tensor, mean: Tensor, root: Tensor, norm: nn.BatchNorm1d
+    grad: Tensor, result: Tensor, x: Tensor, kept: list[Tensor], norm: nn.BatchNorm1d
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Gradients of input, weight and bias; `grad` is overwritten."""
+    """Gradients of input, weight and bias; `kept` are the weight, means and 1 / deviations; `grad` is overwritten."""
+    weight, mean, root = kept
     _threshold_backward.grad_input(grad, result, 0, grad_input=grad)
     found: tuple[Tensor, Tensor, Tensor] = torch.ops.aten.native_batch_norm_backward(
         grad, x, weight, norm.running_mean, norm.running_var, mean, root, True, norm.eps, [True, True, True]
@@ -121,22 +122,22 @@ class _Finish(torch.autograd.Function):
         rows, *of_outer = _norm_relu(outer, product)
         ctx.set_materialize_grads(False)
         ctx.norms, ctx.segments = (inner, outer), segments
-        ctx.save_for_backward(h, hidden, product, rows, inner_weight, weight, outer_weight, *of_inner, *of_outer)
+        ctx.save_for_backward(h, hidden, product, rows, weight, inner_weight, *of_inner, outer_weight, *of_outer)
         order = torch.arange(len(rows), device=rows.device)
         return rows, _bag(order, rows, segments.pointer)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, of_rows: Tensor | None, of_sums: Tensor | None) -> tuple[Tensor | None, ...]:
-        h, hidden, product, rows, inner_weight, weight, outer_weight, *of_norms = ctx.saved_tensors
+        h, hidden, product, rows, weight, *of_norms = ctx.saved_tensors
         inner, outer = ctx.norms
         grad = torch.zeros_like(rows) if of_sums is None else of_sums.index_select(0, ctx.segments.index)
         if of_rows is not None:
             grad.add_(of_rows)
-        grad, *of_outer = _norm_relu_backward(grad, rows, product, outer_weight, *of_norms[2:], outer)
-        of_weight, of_bias = grad.t() @ hidden, torch.zeros_like(outer_weight)
+        grad, *of_outer = _norm_relu_backward(grad, rows, product, of_norms[3:], outer)
+        of_weight, of_bias = grad.t() @ hidden, weight.new_zeros(len(weight))
         grad = grad @ weight
-        grad, *of_inner = _norm_relu_backward(grad, hidden, h, inner_weight, *of_norms[:2], inner)
+        grad, *of_inner = _norm_relu_backward(grad, hidden, h, of_norms[:3], inner)
         return grad, *of_inner, of_weight, of_bias, *of_outer, None, None, None
 
 

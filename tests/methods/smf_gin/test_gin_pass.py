@@ -28,7 +28,7 @@ def make(width: int, **options: Any) -> GINReadOuts:
     torch.manual_seed(0)
     gin = GINReadOuts(width, 6, 3, **options)
     for conv in gin.convs:
-        if conv.eps is not None:
+        if isinstance(conv.eps, Tensor):
             torch.nn.init.constant_(conv.eps, 0.3)
     return gin
 
