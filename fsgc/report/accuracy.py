@@ -199,9 +199,7 @@ def _fill(
     if any(result.stale for result in flat):
         notes.append(STALE_NOTE)
     gaps = sorted({str(record["reason"]) for record in records if record["reason"]})
-    if any(row.accuracies for row in rows):
-        here = dict.fromkeys(dataset for dataset, _ in columns)
-        notes += [paper.remarks[dataset].text for dataset in here if dataset in paper.remarks]
+    notes += paper.remarks_on(rows, (dataset for dataset, _ in columns))
     notes += [*marks.notes, *gaps, *protocol_notes(flat), *origin_notes(flat)]
     hint = "" if flat else f"No cell of this table is computed yet. Run: {RUN_ALL}"
     headings = tuple(Heading(f"{shots}-shot", dataset_title(dataset)) for dataset, shots in columns)
@@ -237,7 +235,7 @@ def _record(
             },
             "seeds": len(result.seeds),
             "seeds_from": intervals.seeds_from.value,
-            "difference": None if theirs is None or not paper.is_comparable(dataset) else mean - theirs,
+            "difference": None if theirs is None or not paper.is_comparable(row, dataset) else mean - theirs,
             "best": is_best and marked.is_bold,
             "best_of": (is_best and marked.note) or None,
             "tie": row.model in marked.tied,

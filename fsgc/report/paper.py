@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -27,6 +27,19 @@ def _at(pairs: Pairs, dataset: str, shots: int) -> float | None:
 
 
 @dataclass(frozen=True)
+class Remark:
+    """What to know of a dataset, or of a row, when comparing with the paper.
+
+    Attributes:
+        text: the remark.
+        orientation: whether the paper's accuracies are for orientation only, so that no difference is shown.
+    """
+
+    text: str
+    orientation: bool = False
+
+
+@dataclass(frozen=True)
 class PaperRow:
     """A row of the paper's tables.
 
@@ -35,12 +48,14 @@ class PaperRow:
         group: the part of the table it is in.
         accuracies: dataset -> macro accuracy in per cent with 5 and 10 shots.
         model: the name of our method that they belong to; empty where they were only quoted from elsewhere.
+        remark: how they came about, where it was not by the protocol of the tables.
     """
 
     title: str
     group: str
     accuracies: Pairs = field(default_factory=dict)
     model: str = ""
+    remark: Remark | None = None
 
     def accuracy(self, dataset: str, shots: int) -> float | None:
         """The macro accuracy in per cent, if it is reported."""
@@ -65,19 +80,6 @@ class TableSpec:
 
 
 @dataclass(frozen=True)
-class Remark:
-    """What to know of a dataset when comparing with the paper.
-
-    Attributes:
-        text: the remark.
-        orientation: whether the paper's accuracies are for orientation only, so that no difference is shown.
-    """
-
-    text: str
-    orientation: bool = False
-
-
-@dataclass(frozen=True)
 class Paper:
     """Everything in `paper.toml`."""
 
@@ -96,9 +98,18 @@ class Paper:
         chosen = [row for row in self.rows if row.group in spec.groups]
         return sorted(chosen, key=lambda row: spec.groups.index(row.group))
 
-    def is_comparable(self, dataset: str) -> bool:
-        """Whether a difference to the paper's accuracies on a dataset means something."""
-        return dataset not in self.remarks or not self.remarks[dataset].orientation
+    def is_comparable(self, row: PaperRow, dataset: str) -> bool:
+        """Whether a difference to the paper's accuracy of a row on a dataset means something."""
+        remarks = (row.remark, self.remarks.get(dataset))
+        return not any(remark.orientation for remark in remarks if remark)
+
+    def remarks_on(self, rows: Sequence[PaperRow], datasets: Iterable[str]) -> list[str]:
+        """What to know of the accuracies that the paper reports for any of the rows on any of the datasets."""
+        known = [dataset for dataset in dict.fromkeys(datasets) if any(dataset in row.accuracies for row in rows)]
+        of_datasets = [self.remarks[dataset].text for dataset in known if dataset in self.remarks]
+        return of_datasets + [
+            row.remark.text for row in rows if row.remark and not row.accuracies.keys().isdisjoint(known)
+        ]
 
     def row_of(self, model: str) -> PaperRow | None:
         """The row of a model, if the paper has one."""
@@ -117,6 +128,11 @@ def _tuples(entry: Mapping[str, Any]) -> dict[str, Any]:
     return {name: tuple(value) if isinstance(value, list) else value for name, value in entry.items()}
 
 
+def _row(entry: Mapping[str, Any]) -> PaperRow:
+    remark = {"remark": Remark(**entry["remark"])} if "remark" in entry else {}
+    return PaperRow(**{**entry, **remark})
+
+
 @cache
 def load_paper(path: Path = PAPER_FILE) -> Paper:
     """Read what the paper reports."""
@@ -125,7 +141,7 @@ def load_paper(path: Path = PAPER_FILE) -> Paper:
     try:
         return Paper(
             tables={key: TableSpec(**_tuples(entry)) for key, entry in content["tables"].items()},
-            rows=tuple(PaperRow(**row) for row in content["rows"]),
+            rows=tuple(_row(entry) for entry in content["rows"]),
             datasets=content["datasets"],
             training=content["training_seconds"],
             inference=content["episode_seconds"],

@@ -99,6 +99,21 @@ def test_a_column_for_orientation_has_no_difference_to_the_paper(cells_root: Pat
     assert any(note.startswith("Graph-R52 is re-created") for note in table.notes)
 
 
+def test_remarks_on_rows_stand_below_the_tables_that_have_their_published_accuracies(cells_root: Path) -> None:
+    for place, model in enumerate(("smf_gin", "faith", "pn")):
+        write_cell(cells_root, CellKey("triangles", 5, model, 0), outcomes(place, 0.7))
+    results = Results(find_cells(cells_root))
+    table = _table(results)
+    told = [note.split(":")[0] for note in table.notes if "published accurac" in note]
+    assert told == ["SMF-GIN", "FAITH"]
+    for key in ("d_b", "ablation", "pooling"):
+        assert not any("published accurac" in note for note in _table(results, key).notes)
+    smf_gin, faith = (_value(table, title, "TRIANGLES", "5-shot") for title in ("SMF-GIN", "FAITH"))
+    assert (smf_gin.paper, smf_gin.difference) == ("79.8", ""), "on another split there is no difference to speak of"
+    assert faith.paper == "79.5"
+    assert faith.difference
+
+
 def test_gaps_are_gaps_and_say_why(example: Results) -> None:
     table = _table(example)
     failed = _value(table, "MAML", "Reddit", "5-shot")

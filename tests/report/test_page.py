@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from html import escape
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -68,6 +69,12 @@ def test_it_is_one_sound_document_that_loads_nothing(written: str) -> None:
     assert "default-src 'none'" in written
     markup = re.sub(r"<(script|style)\b.*?</\1>", "", written, flags=re.DOTALL)
     assert not re.search(r"\{[{%#]|[%#}]\}", markup), "nothing of a template is left"
+
+
+def test_remarks_on_rows_are_below_their_table_and_no_other(written: str) -> None:
+    sections = dict(re.findall(r'<section[^>]*id="(\w+)"(.*?)</section>', written, flags=re.DOTALL))
+    for remark in (row.remark for row in load_paper().rows if row.remark):
+        assert [key for key, text in sections.items() if f"<li>{escape(remark.text)}</li>" in text] == ["d_a"]
 
 
 HOSTILE = """</script></style><img src=x onerror=alert(1)>" onclick='alert(2)' {{ 7*7 }} {% raw %} &lt; <!-- ]]>"""

@@ -80,3 +80,32 @@ def test_what_the_paper_does_not_report_is_none() -> None:
     assert paper.row_of("my_method") is None
     assert paper.training_seconds("pn_tae_mu", "graph_r52", 5) == 24 * 60 + 9
     assert paper.episode_seconds("wl", "graph_r52", 5) is None
+
+
+def test_a_remark_on_a_row_says_how_its_accuracies_came_about() -> None:
+    paper = load_paper()
+    smf_gin, faith, pn = (paper.row_of(model) for model in ("smf_gin", "faith", "pn"))
+    assert smf_gin is not None
+    assert faith is not None
+    assert pn is not None
+    assert smf_gin.remark is not None
+    assert faith.remark is not None
+    assert ("another split" in smf_gin.remark.text, "best on the test" in faith.remark.text) == (True, True)
+    assert pn.remark is None
+    comparable = [paper.is_comparable(row, "triangles") for row in (smf_gin, faith, pn)]
+    assert comparable == [False, True, True]
+    assert not paper.is_comparable(pn, "graph_r52")
+
+
+def test_remarks_are_on_accuracies_that_the_paper_reports() -> None:
+    paper = load_paper()
+    rows = [row for model in ("faith", "smf_gin", "faith_inductive", "pn") if (row := paper.row_of(model))]
+    faith, smf_gin, inductive, pn = rows
+    assert faith.remark is not None
+    assert smf_gin.remark is not None
+    both = [faith.remark.text, smf_gin.remark.text]
+    assert paper.remarks_on(rows, ["triangles", "triangles"]) == both
+    assert paper.remarks_on(rows, ["enzymes"]) == both[:1], "SMF-GIN's is of TRIANGLES only"
+    assert paper.remarks_on(rows, ["coil_del"]) == [paper.remarks["coil_del"].text]
+    assert paper.remarks_on([inductive], ["triangles", "coil_del"]) == []
+    assert paper.remarks_on([pn, faith], ["graph_r52", "reddit"]) == [paper.remarks["graph_r52"].text, both[0]]

@@ -9,6 +9,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from fsgc.report.paper import load_paper
 from fsgc.report.render import csv, escape_latex, latex, latex_document, markdown
 from fsgc.report.results import Results
 from fsgc.report.table import Heading, Row, Table, Value
@@ -87,6 +88,15 @@ def test_latex_by_hand() -> None:
     assert rows[3] == ["one", r"\textbf{80.10} {\scriptsize $\pm$ 0.20}", r"{\scriptsize [79.0, +1.1]}", "---", "", "3"]
     assert rows[5][1] == r"80.00 {\scriptsize $\pm$ 0.30} $\approx$ $\dagger$ {\scriptsize (best of 1 of 2)}"
     assert rows[5][4] == r"{\scriptsize [50.0]}"
+
+
+def test_remarks_on_rows_are_in_markdown_and_latex(tables: list[Table]) -> None:
+    (table,) = (table for table in tables[: len(tables) // 2 + 1] if table.key == "d_a")
+    remarks = [row.remark.text for row in load_paper().rows if row.remark]
+    assert len(remarks) == 2
+    for remark in remarks:
+        assert f"\n- {remark}\n" in markdown(table)
+        assert escape_latex(remark) in latex(table)
 
 
 @pytest.mark.parametrize(

@@ -13,11 +13,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from fsgc.methods.faith.attention import attention, average_over_neighbours
 from fsgc.nn.distance import squared_distances
 from fsgc.nn.dropout import Dropout
 
 SLOPE = 0.01
-_NO_EDGE = -1e9
 
 
 @dataclass(frozen=True)
@@ -94,11 +94,6 @@ class Samples(NamedTuple):
     scores: Tensor
 
 
-def attention(similarity: Tensor, threshold: float) -> Tensor:
-    """Similarities to weights that sum to 1 in each row; what is at or below the threshold has none."""
-    return torch.softmax(similarity.masked_fill(similarity <= threshold, _NO_EDGE), -1)
-
-
 def cosines(x: Tensor) -> Tensor:
     """The cosine matrix of `[…, R, d]`: `[…, R, R]`."""
     unit = F.normalize(x, dim=-1)
@@ -165,7 +160,9 @@ class TaskHierarchy(nn.Module):
         """
         unit, values = (_gather(table, place) for table in (F.normalize(z, dim=-1), self.sample.values(z)))
         supports = layout.supports
-        if not self.inductive:
+        if not self.inductive and rows == layout.rows:
+            averaged = average_over_neighbours(unit, values, edges, self.threshold)
+        elif not self.inductive:
             similarity = torch.baddbmm(edges[:rows].to(unit), unit[:, :rows], unit.mT)
             averaged = attention(similarity, self.threshold) @ values
         else:

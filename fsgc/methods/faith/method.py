@@ -5,6 +5,7 @@ Wang, Dong, Huang, Chen, Li: FAITH: Few-Shot Graph Classification with Hierarchi
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Annotated, Any, ClassVar, Literal
 
 import torch
@@ -17,6 +18,8 @@ from fsgc.methods.contract import TaskShape
 from fsgc.methods.faith.hierarchy import Layout, TaskHierarchy, task_scores
 from fsgc.methods.faith.tasks import BasePools, TaskNoise, TrainingNoise, noise_of_supports
 from fsgc.methods.learned import LearnedMethod, Loss, accuracy
+from fsgc.methods.smf_gin.adam import adam
+from fsgc.methods.smf_gin.gin_pass import read_outs
 from fsgc.nn.gin_read_outs import GINReadOuts
 from fsgc.settings import Count, Layers, NonNegative, Positive, Share, Width, settings
 from fsgc.training.plan import Batches, BatchPlan
@@ -165,7 +168,7 @@ class Faith(LearnedMethod):
 
     def configure_optimizers(self) -> Any:
         """Adam, with less and less of its learning rate."""
-        optimiser = torch.optim.Adam(self.parameters(), lr=self.settings.lr)
+        optimiser = adam(self.parameters(), self.settings.lr, self.trainer.precision)
         schedule = torch.optim.lr_scheduler.StepLR(optimiser, self.settings.lr_period, self.settings.lr_factor)
         return {"optimizer": optimiser, "lr_scheduler": {"scheduler": schedule, "interval": "step"}}
 
@@ -201,11 +204,11 @@ class Faith(LearnedMethod):
     def _embed(self, graphs: Tensor) -> tuple[Tensor, Tensor]:
         """The embeddings of the distinct graphs, `[D, L·d]`, and where each graph finds its own."""
         distinct, place = torch.unique(graphs, return_inverse=True)
-        return self.gin.of_graphs(self.graphs, distinct), place
+        return read_outs(self.gin, self.graphs, distinct), place
 
     def _edges(self, layout: Layout) -> Tensor:
         as_released = self.settings.class_edges == "released" and self.transductive
-        return (layout.released_edges if as_released else layout.class_edges)(self.device)
+        return _edges(layout, as_released, self.device)
 
     def _scores(self, z: Tensor, place: Tensor, layout: Layout, every_task: bool) -> Tensor:
         """Scores of the queries of every task, `[B, T, N·Q, N]`, or of the episode alone, `[B, 1, N·Q, N]`."""
@@ -235,3 +238,9 @@ class Faith(LearnedMethod):
                         for part in (losses, torch.ones_like(losses)))  # fmt: skip
         self.losses[self.steps % len(self.losses)] = torch.where(times > 0, total / times.clamp(min=1), row)
         self.steps += 1
+
+
+@lru_cache(maxsize=4)
+def _edges(layout: Layout, as_released: bool, device: torch.device) -> Tensor:
+    """The edges of weight 1, `[R, R]`; kept, since those of all training episodes are the same."""
+    return (layout.released_edges if as_released else layout.class_edges)(device)

@@ -18,6 +18,8 @@ from fsgc.data.graph_store import GraphStore
 from fsgc.episodes.batches import EpisodeBatch, Episodes
 from fsgc.methods.contract import TaskShape
 from fsgc.methods.learned import LearnedMethod, Loss, accuracy, cross_entropy
+from fsgc.methods.smf_gin.adam import adam
+from fsgc.methods.smf_gin.gin_pass import read_outs
 from fsgc.methods.smf_gin.halves import with_halves
 from fsgc.nn.class_means import class_means
 from fsgc.nn.dropout import Dropout
@@ -122,7 +124,7 @@ class SmfGin(LearnedMethod):
 
     def configure_optimizers(self) -> Any:
         """Adam, with less and less of its learning rate."""
-        optimiser = torch.optim.Adam(self.parameters(), lr=self.settings.lr)
+        optimiser = adam(self.parameters(), self.settings.lr, self.trainer.precision)
         epochs = self.trainer.max_epochs or 1
         schedule = torch.optim.lr_scheduler.LambdaLR(optimiser, lambda epoch: _lr_share(epoch, epochs))
         return {"optimizer": optimiser, "lr_scheduler": {"scheduler": schedule, "interval": "epoch"}}
@@ -130,12 +132,12 @@ class SmfGin(LearnedMethod):
     def _embed(self, graphs: Tensor) -> Tensor:
         """Embed each distinct graph once and hand it to every place it occurs at: `[B, N, M]` to `[B, N, M, d]`."""
         distinct, place = torch.unique(graphs, return_inverse=True)
-        return self._embed_distinct(distinct)[place]
+        return F.embedding(place, self._embed_distinct(distinct))
 
     def _embed_distinct(self, graphs: Tensor) -> Tensor:
         """`[g]` to `[g, d]`."""
-        read_outs = self.dropout(self.gin.of_graphs(self.graphs, graphs))
-        return torch.einsum("l,gld->gd", self.fusion, read_outs.view(len(graphs), len(self.fusion), -1))
+        found = self.dropout(read_outs(self.gin, self.graphs, graphs))
+        return torch.einsum("l,gld->gd", self.fusion, found.view(len(graphs), len(self.fusion), -1))
 
 
 class SmfGinLocal(SmfGin):
@@ -164,8 +166,8 @@ class SmfGinLocal(SmfGin):
     def _embed_distinct(self, graphs: Tensor) -> Tensor:
         """`[g]` to `[g, L·d]`; whole graphs and halves run through the GIN together."""
         chosen = torch.cat([graphs, self._pairs.to(graphs.device)[graphs].flatten()])
-        read_outs = self.dropout(self.gin.of_graphs(self.graphs, chosen))
-        whole, halves = read_outs[: len(graphs)], read_outs[len(graphs) :].view(len(graphs), 2, -1)
+        found = self.dropout(read_outs(self.gin, self.graphs, chosen))
+        whole, halves = found[: len(graphs)], found[len(graphs) :].view(len(graphs), 2, -1)
         return torch.lerp(whole, halves.mean(1), self.local_weight)
 
 

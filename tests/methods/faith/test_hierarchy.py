@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from fsgc.methods.contract import TaskShape
-from fsgc.methods.faith.hierarchy import Layout, Samples, attention, cosines, task_scores, weighted_mean
+from fsgc.methods.faith.hierarchy import Layout, Samples, task_scores, weighted_mean
 from fsgc.methods.faith.method import Faith, FaithSettings
 from tests.oracles.faith import PlainFaith
 
@@ -33,18 +33,6 @@ def by_class(rows: Tensor) -> list[list[Tensor]]:
     others = rows[LAYOUT.own :].view(2, 2, 5, -1)
     queries = [own, *others]
     return [[torch.cat([supports[t, c], queries[t][c]]) for c in range(2)] for t in range(3)]
-
-
-def test_attention_row_by_row() -> None:
-    similarity = cosines(draw(2, 6, 3))
-    for matrix, weights in zip(similarity, attention(similarity, 0.4), strict=True):
-        for row, mine in zip(matrix.tolist(), weights.tolist(), strict=True):
-            total = sum(math.exp(value) for value in row if value > 0.4)
-            assert mine == pytest.approx([math.exp(value) / total if value > 0.4 else 0 for value in row])
-
-
-def test_a_row_like_nothing_at_all_has_finite_weights() -> None:
-    assert torch.isfinite(attention(torch.zeros(1, 2, 2), 0.8)).all()
 
 
 def test_weighted_means_by_hand() -> None:
