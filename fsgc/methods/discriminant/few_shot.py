@@ -14,10 +14,11 @@ from fsgc.arrays import Floats
 from fsgc.data.descriptors.store import DescriptorSettings, LabelKinds, compute_descriptors
 from fsgc.data.graph_store import GraphStore
 from fsgc.errors import DataFormatError
+from fsgc.methods.discriminant.graph_data import GraphData
 from fsgc.methods.discriminant.head import labelled_head
 from fsgc.methods.discriminant.model import FittedPart
 from fsgc.methods.discriminant.search import Part
-from fsgc.methods.discriminant.views import GraphData, view
+from fsgc.methods.discriminant.views import view
 
 PARTS = (
     Part("statistics", "log"),
