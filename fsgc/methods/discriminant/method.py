@@ -31,7 +31,7 @@ from fsgc.data.graph_store import GraphStore
 from fsgc.data.splits import Split
 from fsgc.episodes.batches import EpisodeBatch, Episodes
 from fsgc.methods.contract import Method, Preparation, Run, Scope, TaskShape
-from fsgc.methods.discriminant.graph_data import GraphData
+from fsgc.methods.discriminant.graph_data import GraphData, View
 from fsgc.methods.discriminant.head import labelled_head
 from fsgc.methods.discriminant.metric import METRICS
 from fsgc.methods.discriminant.model import FittedDiscriminant, FittedPart, episode_scores
@@ -80,6 +80,7 @@ class Discriminant(Method):
     settings_type: ClassVar[type[Any]] = DiscriminantSettings
     section: ClassVar[str] = "discriminant"
     preparation: ClassVar[Preparation | None] = PREPARATION
+    views: ClassVar[Mapping[str, View]] = VIEWS
     has_prototypes: bool = True
     episodes_at_once: int = 5000
 
