@@ -12,6 +12,7 @@ from fsgc.report.overview import dataset_table, efficiency_table
 from fsgc.report.paper import load_paper
 from fsgc.report.render import csv, latex, markdown
 from fsgc.report.results import Results
+from fsgc.report.searches import search_table
 from fsgc.report.table import Table
 from fsgc.workspace import Workspace
 
@@ -28,6 +29,9 @@ def all_tables(results: Results, workspace: Workspace, comparisons: Comparisons 
     other = other_table(results, paper, comparisons)
     if other:
         tables.append(other)
+    found = search_table(results, paper)
+    if found:
+        tables.append(found)
     return [*tables, efficiency_table(results, paper), dataset_table(paper, workspace)]
 
 
