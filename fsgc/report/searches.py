@@ -127,7 +127,8 @@ def searches(results: Results) -> Iterator[tuple[Result, list[tuple[Cell, Search
 
 def search_table(results: Results, paper: Paper) -> Table | None:
     """What was taken for each dataset, number of shots and seed; as data, all that was tried. `None` without any."""
-    rows, records = [], []
+    rows: list[Row] = []
+    records: list[Mapping[str, Any]] = []
     for result, found in searches(results):
         for cell, search in found:
             records += _records(cell, search)
