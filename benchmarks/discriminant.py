@@ -10,6 +10,7 @@ import time
 import warnings
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
 
 import networkx as nx
 import numpy as np
@@ -133,7 +134,7 @@ def stored(key: str, views_aim: float, episodes_aim: float) -> None:
         queries = min(QUERIES, min(map(len, pools)) - shots)
         drawn = sample_episodes(pools, EPISODES, entry.way, shots + queries, ("bench", key, shots))
         episodes = torch.from_numpy(drawn.astype(np.int64))
-        taken = processor_seconds(lambda e=episodes, k=shots: episode_scores(vectors, e, k, TAU), 2)
+        taken = processor_seconds(partial(episode_scores, vectors, episodes, shots, TAU), 2)
         print(f"{key}: {EPISODES} {shots}-shot episodes {taken:.2f} s (aim {episodes_aim:g} s)", flush=True)
 
 

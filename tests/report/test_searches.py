@@ -144,7 +144,7 @@ def test_the_method_and_its_search_are_drawn(searched: Path, example: Results, c
     assert not isinstance(search, str)
     (axis,) = search.drawing.axes
     for line, column in zip(axis.lines, ("accuracy", "best"), strict=True):
-        np.testing.assert_allclose(line.get_ydata(), [100 * row[column] for row in SEARCH])
+        np.testing.assert_allclose(np.asarray(line.get_ydata(), float), [100 * row[column] for row in SEARCH])
     assert draw_discriminant(example) is None
     assert draw_searches(example) is None
     for curves in cells_root.parent.glob("models/*/curves"):

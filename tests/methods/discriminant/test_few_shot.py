@@ -8,7 +8,7 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from fsgc.data.descriptors.store import Descriptors, LabelKinds
+from fsgc.data.descriptors.store import Descriptors, LabelKinds, compute_descriptors
 from fsgc.data.graph_store import GraphStore
 from fsgc.errors import DataFormatError
 from fsgc.methods.discriminant import few_shot
@@ -80,11 +80,10 @@ def test_leaving_graphs_out_describes_them_once_and_changes_no_score(
     labels = np.arange(16) % 3
     described = DescribedGraphs(store)
     computed: list[LabelKinds] = []
-    compute = few_shot.compute_descriptors
 
     def counted(graphs: GraphStore, kinds: LabelKinds) -> Descriptors:
         computed.append(kinds)
-        return compute(graphs, kinds)
+        return compute_descriptors(graphs, kinds)
 
     found = []
     with monkeypatch.context() as patch:
