@@ -12,6 +12,7 @@ from fsgc.report.comparison import Column, Comparisons, PairingError
 from fsgc.report.paper import Paper
 from fsgc.report.provenance import cell_command, commit_in_words, dataset_title, plain_commands
 from fsgc.report.results import Gap, Result, Results
+from fsgc.report.searches import search_of
 from fsgc.statistics.intervals import Interval
 from fsgc.statistics.paired import holm
 from fsgc.statistics.panel import Intervals, Seeds
@@ -75,6 +76,7 @@ def result_details(result: Result, paper: Paper, intervals: Intervals, gap: Gap 
         "training": metrics.train.model_dump() if metrics.train else {},
         "testSeconds": metrics.test_seconds,
         "curves": _curves(first),
+        "search": search.rows() if (search := search_of(first)) else [],
         "confusion": {"classes": outcomes.classes, "counts": outcomes.confusion.tolist()},
         "settings": dict(_flat(metrics.settings)),
         "origins": origins(result.cells),

@@ -13,6 +13,7 @@ from fsgc.report.overview import dataset_table, efficiency_table
 from fsgc.report.paper import load_paper
 from fsgc.report.render import csv, latex, markdown
 from fsgc.report.results import Results
+from fsgc.report.searches import search_table
 from fsgc.report.table import Table
 from fsgc.workspace import Workspace
 
@@ -29,8 +30,8 @@ def all_tables(results: Results, workspace: Workspace, comparisons: Comparisons 
         whole += [] if spec.models else tables[-1:]
         tables += inputs_tables(key, spec, results, paper, comparisons)
     other = other_table(results, paper, comparisons)
-    in_words = columns_table(whole, comparisons)
-    tables += [table for table in (other, in_words) if table]
+    further = (other, columns_table(whole, comparisons), search_table(results, paper))
+    tables += [table for table in further if table]
     return [*tables, efficiency_table(results, paper), dataset_table(paper, workspace)]
 
 

@@ -31,11 +31,12 @@ from fsgc.data.graph_store import GraphStore
 from fsgc.data.splits import Split
 from fsgc.episodes.batches import EpisodeBatch, Episodes
 from fsgc.methods.contract import Method, Preparation, Run, Scope, TaskShape
+from fsgc.methods.discriminant.graph_data import GraphData, View
 from fsgc.methods.discriminant.head import labelled_head
 from fsgc.methods.discriminant.metric import METRICS
 from fsgc.methods.discriminant.model import FittedDiscriminant, FittedPart, episode_scores
 from fsgc.methods.discriminant.search import TAUS, Choice, Part, Report, Search, make_folds
-from fsgc.methods.discriminant.views import VIEWS, GraphData
+from fsgc.methods.discriminant.views import VIEWS
 from fsgc.settings import Count, NonNegative, settings
 from fsgc.training.live import LiveRows
 from fsgc.training.report import FitReport, peak_memory
@@ -79,6 +80,7 @@ class Discriminant(Method):
     settings_type: ClassVar[type[Any]] = DiscriminantSettings
     section: ClassVar[str] = "discriminant"
     preparation: ClassVar[Preparation | None] = PREPARATION
+    views: ClassVar[Mapping[str, View]] = VIEWS
     has_prototypes: bool = True
     episodes_at_once: int = 5000
 

@@ -13,11 +13,12 @@ from torch import Tensor
 
 from fsgc.arrays import Floats, Ints
 from fsgc.data.descriptors.store import LabelKinds
+from fsgc.methods.discriminant.graph_data import Fitted, GraphData
 from fsgc.methods.discriminant.head import episode_head
 from fsgc.methods.discriminant.metric import WithinClasses
 from fsgc.methods.discriminant.scaling import Scaling
 from fsgc.methods.discriminant.search import Choice, Part
-from fsgc.methods.discriminant.views import Fitted, GraphData, view
+from fsgc.methods.discriminant.views import view
 
 _MOST_GRAPHS = 5000
 """Graphs between which all inner products are held at a time."""

@@ -1,4 +1,32 @@
-"""Choosing views, their weights, the metric and the shrinkage on classes that play novel ones."""
+"""Choosing views, their weights, the metric and the shrinkage on classes that play novel ones.
+
+Whether another way of choosing would do better was measured inside base and validation classes, on splits 0 to 2. Some
+classes were kept from the search (Letter-High four, Graph-R52 five; ENZYMES and Reddit have too few, there a set of N
+classes was kept that no fold leaves out together), and its choice was tried on 500 fresh episodes of those kept.
+Accuracy minus that of this search, in points ± one standard error over the sets kept (their number in brackets); the
+first rows, down to six views, have 200 episodes a fold on ENZYMES and 150 in up to 9 folds elsewhere:
+
+| 5 shots | ENZYMES | Letter-High | Reddit | Graph-R52 |
+| --- | --- | --- | --- | --- |
+| more episodes a fold | −0.1 ± 1.0 (7) | 0.0 ± 0.0 (3) | 0.0 (1) | |
+| more folds | all pairs are in use | 0.0 ± 0.0 (3) | −1.4 (1) | |
+| base folds, or these and validation classes | | | | −1.7 (1) |
+| gain 0 | 0.0 ± 1.1 (7) | 0.0 ± 0.0 (3) | | |
+| gain 0.005 | −0.7 ± 0.5 (7) | −0.1 ± 0.1 (3) | | |
+| no weights | 0.0 ± 1.0 (7) | 0.0 ± 0.0 (3) | | |
+| up to six views, gain 0 | 0.1 ± 1.2 (7) | 0.0 ± 0.0 (3) | | |
+| fewest views within one standard error | −2.0 ± 1.2 (7) | −0.1 ± 0.1 (3) | 0.0 (1) | 0.0 ± 0.0 (2) |
+| 25 metrics for the views found | −0.8 ± 0.7 (7) | 0.0 ± 0.0 (3) | 0.0 (1) | 0.3 ± 0.3 (2) |
+| 256 random features for 64 | −0.3 ± 0.7 (18) | | | |
+| mean of the 3 best choices | −0.1 ± 0.4 (12) | 0.1 ± 0.4 (8) | 0.0 ± 0.2 (4) | 0.0 ± 0.1 (4) |
+| the same, no two with the same views | 0.0 ± 0.4 (12) | 0.8 ± 0.8 (8) | 0.4 ± 0.3 (4) | 0.0 ± 0.2 (3) |
+
+Nothing is better by two standard errors, so the search stayed as it was. What the choice does not see weighs more than
+how it is made: from one set of kept classes to another the accuracy moves by 13 (ENZYMES) to 35 points (Letter-High),
+while what is chosen seldom changes: `paths` and `nodes` in 10 of 12 on ENZYMES, `sequences` in 8 of 8 on Letter-High,
+`words` in 4 of 4 on Graph-R52; on Reddit it varies among four views. The kept classes are missing from the metric too:
+on Letter-High three classes are left for it instead of seven, and `sequences` win over `statistics`, taken in use.
+"""
 
 from __future__ import annotations
 

@@ -17,9 +17,11 @@ from fsgc.data.graph_store import GraphStore
 from fsgc.episodes.batches import EpisodeBatch, Episodes
 from fsgc.errors import SettingsError
 from fsgc.methods.contract import Preparation, Run, TaskShape
+from fsgc.methods.discriminant.graph_data import View
 from fsgc.methods.discriminant.head import labelled_head, vector_head
 from fsgc.methods.discriminant.method import PREPARATION, Discriminant, DiscriminantSettings
 from fsgc.methods.discriminant.search import TAUS
+from fsgc.methods.discriminant.views import VIEWS, ExtraView
 from fsgc.methods.learned import accuracy
 from fsgc.methods.prototypical.method import PrototypicalNetwork, PrototypicalSettings
 from fsgc.training.report import FitReport
@@ -82,6 +84,7 @@ class DiscriminantPN(PrototypicalNetwork):
     """
 
     preparation: ClassVar[Preparation | None] = PREPARATION
+    views: ClassVar[Mapping[str, View]] = {**VIEWS, VIEW: ExtraView(VIEW)}
 
     def __init__(self, shape: TaskShape, settings: PrototypicalSettings) -> None:
         super().__init__(shape, settings)

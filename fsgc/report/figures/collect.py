@@ -12,6 +12,7 @@ from fsgc.data.splits import Split
 from fsgc.errors import FsgcError, StoreError
 from fsgc.report.accuracy import method_title
 from fsgc.report.comparison import Comparisons
+from fsgc.report.figures.discriminant import draw_discriminant, draw_searches
 from fsgc.report.figures.plots import (
     accuracy_against_shots,
     class_distribution,
@@ -46,6 +47,8 @@ def draw_results(results: Results, comparisons: Comparisons, paper: Paper, works
         lambda: _episodes(results, paper),
         lambda: _curves(results, paper),
         lambda: _steps(results, paper),
+        lambda: draw_discriminant(results),
+        lambda: draw_searches(results),
         lambda: _classes(results, workspace),
     )
     made = [make() for make in makers]

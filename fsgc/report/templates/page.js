@@ -53,7 +53,7 @@
     return list;
   }
 
-  function chart(label, train, val) {
+  function chart(label, train, val, unit) {
     const [width, height, left, bottom, top] = [360, 200, 44, 24, 24];
     const values = [...(train || []), ...(val || [])].filter(Number.isFinite);
     const [low, high] = [Math.min(...values), Math.max(...values)];
@@ -62,11 +62,11 @@
     const y = (v) => top + (high > low ? (high - v) / (high - low) : 0.5) * (height - top - bottom);
     const point = (v, i, series) => Number.isFinite(v) ? `${i && Number.isFinite(series[i - 1]) ? "L" : "M"}${x(i).toFixed(1)} ${y(v).toFixed(1)}` : "";
     const line = (series, kind) => make("path", { class: kind, d: series.map(point).join("") });
-    const svg = make("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": `${label} by epoch` });
+    const svg = make("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": `${label} by ${unit}` });
     svg.append(
       make("path", { class: "axis", d: `M${left} ${top}V${height - bottom}H${width - 8}` }),
       make("text", { x: 4, y: top + 4 }, high.toPrecision(3)), make("text", { x: 4, y: height - bottom }, low.toPrecision(3)),
-      make("text", { x: left, y: height - 6 }, "epoch 1"), make("text", { x: width - 8, y: height - 6, "text-anchor": "end" }, String(epochs)),
+      make("text", { x: left, y: height - 6 }, `${unit} 1`), make("text", { x: width - 8, y: height - 6, "text-anchor": "end" }, String(epochs)),
       make("text", { x: left, y: 12 }, label),
       make("text", { x: width - 110, y: 12, class: "train-label" }, train ? "training" : ""),
       make("text", { x: width - 8, y: 12, "text-anchor": "end", class: "val-label" }, val ? "validation" : ""));
@@ -100,6 +100,16 @@
     return make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Intervals" }, table);
   }
 
+  function searchTable(rows) {
+    const head = make("tr", {}, ...["choice", "views", "γ", "ε", "ρ", "τ", "accuracy"].map((h) => make("th", { scope: "col", ...(h === "views" ? { class: "words" } : {}) }, h)));
+    const body = rows.map(([views, gamma, epsilon, rho, tau, accuracy, better], i) => make("tr", {}, make("th", { scope: "row" }, String(i + 1)),
+      make("td", { class: "words" }, views), ...[gamma, epsilon, rho, tau].map((v) => make("td", {}, String(v))), make("td", {}, better ? make("b", {}, percent(accuracy)) : percent(accuracy))));
+    const table = make("table", { class: "search" }, make("thead", {}, head), make("tbody", {}, ...body));
+    return make("details", {}, make("summary", {}, `Every choice that the search tried (${rows.length})`),
+      make("p", { class: "notes" }, "Accuracy on classes that play novel ones; bold where it was the best so far and taken."),
+      make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "The search" }, table));
+  }
+
   function result(one) {
     const parts = [];
     if (one.stale && one.stale.length) {
@@ -115,16 +125,17 @@
         ["Macro F1", one.macroF1 === null ? "" : percent(one.macroF1)],
         ["The paper's accuracy", one.paper === null ? "" : `${one.paper} (ours minus it: ${signed(one.accuracy - one.paper / 100)})`],
         ["Transductive", one.transductive ? "yes: predictions depend on the other queries" : "no"],
-        ["Training", one.training.epochs ? `${one.training.seconds.toFixed(0)} s, ${one.training.epochs} epochs, best ${one.training.best_epoch}; ${one.training.parameters} parameters` : "no epochs"],
+        ["Training", one.training.epochs ? `${one.training.seconds.toFixed(0)} s, ${one.training.epochs} ${one.training.unit}s, best ${one.training.best_epoch}; ${one.training.parameters} parameters` : "no epochs"],
         ["Test", one.testSeconds ? `${one.testSeconds.toFixed(1)} s` : ""],
       ]));
       parts.push(make("h3", {}, "95 % intervals"), intervalTable(one.intervals), make("p", { class: "notes" }, one.seedsFrom));
       parts.push(make("h3", {}, "Training curves"));
       const { loss, val_loss: valLoss, accuracy, val_accuracy: valAccuracy } = one.curves;
       const charts = make("div", { class: "charts" });
-      if (loss || valLoss) charts.append(chart("loss", loss, valLoss));
-      if (accuracy || valAccuracy) charts.append(chart("accuracy", accuracy, valAccuracy));
+      if (loss || valLoss) charts.append(chart("loss", loss, valLoss, one.training.unit));
+      if (accuracy || valAccuracy) charts.append(chart("accuracy", accuracy, valAccuracy, one.training.unit));
       parts.push(charts.childElementCount ? charts : make("p", {}, "Nothing was trained, or the curves are not stored here: run 'dvc pull' in tables/ if a remote has them."));
+      if (one.search.length) parts.push(searchTable(one.search));
       parts.push(make("h3", {}, "Confusion matrix"));
       parts.push(confusionTable(one.confusion));
       parts.push(make("h3", {}, "Origin"), ...one.origins.map((origin) => definitions(Object.entries(origin))));

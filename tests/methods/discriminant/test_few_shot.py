@@ -8,10 +8,13 @@ import networkx as nx
 import numpy as np
 import pytest
 
+from fsgc.data.descriptors.store import Descriptors, LabelKinds, compute_descriptors
 from fsgc.data.graph_store import GraphStore
 from fsgc.errors import DataFormatError
-from fsgc.methods.discriminant.few_shot import FewShotDiscriminant
+from fsgc.methods.discriminant import few_shot
+from fsgc.methods.discriminant.few_shot import DescribedGraphs, FewShotDiscriminant
 from tests.data.descriptors.oracle import shuffled, store_of
+from tests.graphs import random_store
 
 
 def _rings_and_crowds(seed: int, rings: int, crowds: int) -> tuple[GraphStore, list[str]]:
@@ -66,6 +69,44 @@ def test_a_graph_is_scored_by_itself_in_any_order_of_nodes_and_supports() -> Non
     np.testing.assert_allclose(method.scores(new), scores, atol=1e-8)
     np.testing.assert_allclose(method.scores(new.select([3])), scores[3:4], atol=1e-8)
     np.testing.assert_allclose(method.scores(shuffled(new, 0)[0]), scores, atol=1e-6)
+
+
+@pytest.mark.parametrize("max_nodes", [4, 12])
+def test_leaving_graphs_out_describes_them_once_and_changes_no_score(
+    max_nodes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As if the labelled graphs and those asked about came in stores of their own, each time anew."""
+    store = random_store(3, graphs=16, attributes=2, max_nodes=max_nodes)
+    labels = np.arange(16) % 3
+    described = DescribedGraphs(store)
+    computed: list[LabelKinds] = []
+
+    def counted(graphs: GraphStore, kinds: LabelKinds) -> Descriptors:
+        computed.append(kinds)
+        return compute_descriptors(graphs, kinds)
+
+    found = []
+    with monkeypatch.context() as patch:
+        patch.setattr(few_shot, "compute_descriptors", counted)
+        for left_out in range(16):
+            rest = np.delete(np.arange(16), left_out)
+            method = FewShotDiscriminant().fit_some(described, rest, labels[rest])
+            found.append(method.scores_of_some(described, np.array([left_out])))
+    assert len(computed) == len(set(computed)) <= 2
+    for left_out, scores in enumerate(found):
+        rest = np.delete(np.arange(16), left_out)
+        alone = FewShotDiscriminant().fit(store.select(rest), labels[rest]).scores(store.select([left_out]))
+        np.testing.assert_allclose(scores, alone, rtol=1e-5, atol=1e-6)
+
+
+def test_few_ways_of_telling_labels_apart_are_remembered() -> None:
+    described = DescribedGraphs(random_store(0, graphs=5))
+    ways = [LabelKinds((0, label)) for label in range(1, 7)]
+    first = described.data(ways[0])
+    assert described.data(ways[0]) is first
+    for kinds in ways[1:]:
+        assert described.data(kinds).descriptors.kinds == kinds
+    assert described.data(ways[0]) is not first
 
 
 def test_sets_that_cannot_be_learned_from_are_refused() -> None:

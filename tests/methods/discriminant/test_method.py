@@ -16,6 +16,7 @@ from fsgc.errors import SettingsError
 from fsgc.methods.contract import Run, TaskShape
 from fsgc.methods.discriminant import model
 from fsgc.methods.discriminant.method import Discriminant, DiscriminantSettings
+from fsgc.methods.discriminant.metric import METRICS
 from fsgc.methods.registry import METHODS
 from fsgc.training.settings import TrainSettings
 from tests.noise import with_novel_noise
@@ -204,7 +205,9 @@ def test_ablations_leave_out_what_they_say(episodes: Episodes, tmp_path: Path) -
     assert plain.model.tau == inf
     metric = _fitted(episodes, tmp_path / "b", **options["discriminant_metric"])
     assert metric.model.tau == inf
-    assert {row["gamma"] for row in metric.search_table} > {0.0} or len(metric.search_table) > 0
+    assert (metric.metrics, metric.taus) == (METRICS, (inf,))
+    assert {row["gamma"] for row in plain.search_table} == {0.0}
+    assert {row["tau"] for row in [*plain.search_table, *metric.search_table]} == {inf}
     blind = _fitted(episodes, tmp_path / "c", **options["discriminant_no_cycles"])
     assert blind.data.without_cycles
 

@@ -10,7 +10,9 @@ from sklearn.feature_extraction.text import TfidfTransformer
 
 from fsgc.data.descriptors.store import LabelKinds, compute_descriptors
 from fsgc.data.graph_store import GraphStore
-from fsgc.methods.discriminant.views import CYCLE_COLUMNS, VIEWS, GraphData
+from fsgc.methods.discriminant.counted_views import CYCLE_COLUMNS
+from fsgc.methods.discriminant.graph_data import GraphData
+from fsgc.methods.discriminant.views import VIEWS
 from tests.data.descriptors.oracle import awkward, matrices, shuffled
 from tests.graphs import random_store
 

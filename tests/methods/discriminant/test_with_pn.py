@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from collections.abc import Callable
+from itertools import count
 from math import inf
 from pathlib import Path
 
@@ -11,11 +13,13 @@ from fsgc.episodes.batches import EpisodeBatch, Episodes
 from fsgc.errors import SettingsError
 from fsgc.methods.contract import Run, TaskShape
 from fsgc.methods.discriminant.head import vector_head
-from fsgc.methods.discriminant.method import DiscriminantSettings
+from fsgc.methods.discriminant.method import Discriminant, DiscriminantSettings
 from fsgc.methods.discriminant.search import TAUS
 from fsgc.methods.discriminant.with_pn import VIEW, DiscriminantPN, HeadPN
 from fsgc.methods.prototypical.method import PrototypicalSettings
-from fsgc.training.settings import TrainSettings
+from fsgc.training.checkpoint import TrainedModel
+from fsgc.training.run import fit_model
+from fsgc.training.settings import Training, TrainSettings
 from tests.noise import with_novel_noise
 
 pytestmark = pytest.mark.usefixtures("outside_any_repository")
@@ -89,6 +93,54 @@ def test_the_embedding_is_a_view_that_keeps_its_scale(episodes: Episodes, tmp_pa
     rows = part.rows(method.discriminant.data)
     ratio = rows / (embedding - part.scaling.shift)
     np.testing.assert_allclose(ratio, part.scaling.total, rtol=1e-6)
+
+
+class _KilledError(Exception):
+    pass
+
+
+@pytest.mark.parametrize("moment", ["in the second epoch", "after the last epoch"])
+def test_a_killed_training_resumes_and_the_model_file_is_whole(
+    moment: str, episodes: Episodes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Killed while the network is trained, or when only the discriminant is left to fit, it ends up the same."""
+    quick = DiscriminantSettings(folds=2, episodes=10, max_views=1)
+    monkeypatch.setattr("fsgc.methods.discriminant.with_pn.DiscriminantSettings", lambda: quick)
+    training = Training("discriminant_pn", SMALL, LOOP)
+    undisturbed = fit_model(training, _run(episodes, tmp_path / "a"))
+
+    def die(*_: object) -> None:
+        raise _KilledError
+
+    with monkeypatch.context() as patch:
+        if moment == "after the last epoch":
+            patch.setattr(Discriminant, "choose", die)
+        else:
+            patch.setattr(DiscriminantPN, "on_train_epoch_start", _at_call(2, die), raising=False)
+        with pytest.raises(_KilledError):
+            fit_model(training, _run(episodes, tmp_path / "b"))
+    resumed = fit_model(training, _run(episodes, tmp_path / "b"))
+    resumed.save(tmp_path / "model.pt")
+    loaded = TrainedModel.load(tmp_path / "model.pt", episodes)
+    batch = next(episodes.batches("test", 6))
+    with torch.no_grad():
+        expected = undisturbed.method.predict(batch)
+        torch.testing.assert_close(resumed.method.predict(batch), expected)
+        torch.testing.assert_close(loaded.method.predict(batch), expected)
+    assert isinstance(loaded.method, DiscriminantPN)
+    assert loaded.method.discriminant.search_table
+    assert resumed.report.epochs == undisturbed.report.epochs
+
+
+def _at_call(number: int, act: Callable[[], None]) -> Callable[[object], None]:
+    """Something that does nothing but at its `number`-th call."""
+    calls = count(1)
+
+    def called(_self: object) -> None:
+        if next(calls) == number:
+            act()
+
+    return called
 
 
 def test_an_embedding_of_episodes_is_no_view(episodes: Episodes) -> None:

@@ -1,0 +1,181 @@
+"""What the discriminant's search tried and took, read from the model files of cells."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from fsgc.errors import FsgcError
+from fsgc.report.accuracy import method_title
+from fsgc.report.cells import Cell
+from fsgc.report.paper import Paper
+from fsgc.report.provenance import dataset_title
+from fsgc.report.results import Result, Results
+from fsgc.report.table import Heading, Row, Table, Value
+
+METHOD = "discriminant"
+NUMBERS = ("gamma", "epsilon", "rho", "tau", "accuracy", "best")
+SCHEMA = {
+    "dataset": pl.String,
+    "shots": pl.Int64,
+    "model": pl.String,
+    "seed": pl.Int64,
+    "step": pl.Int64,
+    "views": pl.String,
+    **dict.fromkeys(NUMBERS, pl.Float64),
+    "taken": pl.Boolean,
+}
+NOTES = (
+    (
+        "Every choice is scored in episodes of classes that play novel ones: validation classes, or base classes left "
+        "out in turn. Novel classes have no part in it."
+    ),
+    (
+        "γ: how far variances within classes are evened out; ε: what is added to them; ρ: the weight of directions in "
+        "which class means do not differ (0: all count alike); τ: the shrinkage of the discriminant (∞: nearest mean)."
+    ),
+    "A click on an accuracy of the method in the tables above shows every choice that its first seed tried.",
+)
+
+
+@dataclass(frozen=True)
+class Step:
+    """One choice that was tried.
+
+    Attributes:
+        views: with scalings and weights, in words.
+        gamma: γ of the metric.
+        epsilon: ε of the metric.
+        rho: ρ of the metric.
+        tau: the shrinkage.
+        accuracy: on classes that play novel ones.
+        best: the best accuracy so far that was taken.
+    """
+
+    views: str
+    gamma: float
+    epsilon: float
+    rho: float
+    tau: float
+    accuracy: float
+    best: float
+
+
+@dataclass(frozen=True)
+class Search:
+    """The choices that were tried, in their order.
+
+    Attributes:
+        steps: at least one.
+    """
+
+    steps: tuple[Step, ...]
+
+    @property
+    def taken(self) -> int:
+        """The place of the choice that was taken: the first that is as good as the best at the end."""
+        last = self.steps[-1].best
+        return next(place for place, step in enumerate(self.steps) if step.accuracy == step.best == last)
+
+    def rows(self) -> list[list[Any]]:
+        """Each step as views, γ, ε, ρ, τ, accuracy, and whether it was the best so far; for the page."""
+        before = 0.0
+        rows = []
+        for step in self.steps:
+            tau = "∞" if math.isinf(step.tau) else step.tau
+            better = step.accuracy == step.best > before
+            rows.append([step.views, step.gamma, step.epsilon, step.rho, tau, round(step.accuracy, 6), better])
+            before = step.best
+        return rows
+
+
+def search_of(cell: Cell) -> Search | None:
+    """The search of a cell's model; `None` for another method, or where the model file is not here or damaged."""
+    path = cell.model / "model.pt"
+    if not cell.key.model.startswith(METHOD) or not path.exists():
+        return None
+    return _read(path, path.stat().st_mtime_ns)
+
+
+@lru_cache(maxsize=512)
+def _read(path: Path, _changed: int) -> Search | None:
+    from fsgc.training.model_file import read_model  # loads torch, which a page without such models does not need
+
+    try:
+        state = read_model(path)["state"]
+        found = state.get("discriminant", state)["search"]
+        steps = tuple(Step(str(row["views"]), *(float(row[name]) for name in NUMBERS)) for row in found)
+    except (FsgcError, AttributeError, KeyError, TypeError, ValueError):
+        return None
+    taken = [step for step in steps if step.accuracy == step.best == steps[-1].best]
+    return Search(steps) if taken else None
+
+
+def searches(results: Results) -> Iterator[tuple[Result, list[tuple[Cell, Search]]]]:
+    """The results of the discriminant and its variants with their searches, where any seed's is here."""
+    for result in results.found.values():
+        found = [(cell, search) for cell in result.cells if (search := search_of(cell)) is not None]
+        if found:
+            yield result, found
+
+
+def search_table(results: Results, paper: Paper) -> Table | None:
+    """What was taken for each dataset, number of shots and seed; as data, all that was tried. `None` without any."""
+    rows: list[Row] = []
+    records: list[Mapping[str, Any]] = []
+    for result, found in searches(results):
+        for cell, search in found:
+            records += _records(cell, search)
+        if result.variant == METHOD:
+            rows += [
+                _row(f"seed {cell.key.seed}", search, f"{dataset_title(result.dataset)}, {result.shots}-shot")
+                for cell, search in found
+            ]
+    if not rows:
+        return None
+    heads = ("views", "γ", "ε", "ρ", "τ", "accuracy there, %", "tried")
+    title = f"What the search of {method_title(METHOD, paper)} took"
+    frame = pl.DataFrame(records, schema=SCHEMA)
+    return Table("search", title, "Seed", tuple(map(Heading, heads)), tuple(rows), frame, NOTES)
+
+
+def _row(title: str, search: Search, group: str) -> Row:
+    step = search.steps[search.taken]
+    numbers = (step.gamma, step.epsilon, step.rho, step.tau)
+    return Row(
+        title,
+        (
+            Value(step.views),
+            *(Value("∞" if math.isinf(number) else f"{number:g}", number=_sortable(number)) for number in numbers),
+            Value(f"{100 * step.accuracy:.2f}", number=step.accuracy),
+            Value(str(len(search.steps)), number=float(len(search.steps))),
+        ),
+        group,
+    )
+
+
+def _sortable(number: float) -> float:
+    return min(number, 1e9)
+
+
+def _records(cell: Cell, search: Search) -> Sequence[Mapping[str, Any]]:
+    key = cell.key
+    return [
+        {
+            "dataset": key.dataset,
+            "shots": key.shots,
+            "model": key.model,
+            "seed": key.seed,
+            "step": place + 1,
+            "views": step.views,
+            **{name: getattr(step, name) for name in NUMBERS},
+            "taken": place == search.taken,
+        }
+        for place, step in enumerate(search.steps)
+    ]
