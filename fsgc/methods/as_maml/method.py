@@ -26,7 +26,7 @@ from fsgc.methods.learned import LearnedMethod, Loss, accuracy
 from fsgc.settings import Count, Layers, NonNegative, Positive, Width, settings
 from fsgc.training.plan import Batches, BatchPlan
 
-CHUNK_CPU = 3_000
+CHUNK_CPU = 6_000
 """Nodes of supports that a CPU adapts at a time: few enough for its caches, enough to outweigh the calls."""
 
 
@@ -128,8 +128,9 @@ class AdaptiveStepMaml(LearnedMethod):
         )
 
     def val_batches(self, episodes: Episodes, plan: BatchPlan) -> Batches:
-        """The first of the stored validation episodes."""
-        return StoredBatches.of(episodes, "val", plan.size, first=self.settings.val_episodes)
+        """The first of the stored validation episodes, as many at a time as in test: nothing is kept of them."""
+        size = max(plan.size, self.episodes_at_once)
+        return StoredBatches.of(episodes, "val", size, first=self.settings.val_episodes)
 
     def predict(self, episodes: EpisodeBatch) -> Tensor:
         """Logits of the queries, `[B, N·Q, N]`, after `test_steps` steps on the supports."""

@@ -191,12 +191,15 @@ def test_the_controllers_inputs_are_of_like_size() -> None:
     assert scaled.abs().max() < 1
 
 
-def test_validation_takes_the_first_validation_episodes(episodes: Episodes) -> None:
-    batches = make(episodes, val_episodes=7).val_batches(episodes, BatchPlan(3, 0, 0))
-    taken = [batch.graphs for batch in batches]
-    assert [len(part) for part in taken] == [3, 3, 1]
-    assert len(batches) == 3
-    assert torch.equal(torch.cat(taken), next(episodes.batches("val", 7)).graphs)
+def test_validation_takes_the_first_validation_episodes(episodes: Episodes, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As many at a time as in test, or as in training where that is more."""
+    for at_once, size in ((3, 2), (1, 3)):
+        monkeypatch.setattr(AdaptiveStepMaml, "episodes_at_once", at_once)
+        batches = make(episodes, val_episodes=7).val_batches(episodes, BatchPlan(size, 0, 0))
+        taken = [batch.graphs for batch in batches]
+        assert [len(part) for part in taken] == [3, 3, 1]
+        assert len(batches) == 3
+        assert torch.equal(torch.cat(taken), next(episodes.batches("val", 7)).graphs)
 
 
 def test_degrees_can_stand_in_for_the_datasets_features(episodes: Episodes) -> None:
