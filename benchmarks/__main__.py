@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from benchmarks import discriminant, episodes, gsm, kernels, maml, prototypical, reading, rows, transfer
+from benchmarks import as_maml, discriminant, episodes, gsm, kernels, maml, prototypical, reading, rows, transfer
 
 
 def main() -> None:
@@ -14,6 +14,7 @@ def main() -> None:
     prototypical.main()
     transfer.main()
     maml.main()
+    as_maml.main()
     gsm.main()
     rows.main()
 

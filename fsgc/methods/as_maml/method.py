@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import Annotated, Any, Literal, NamedTuple
 
 import torch
-import torch.nn.functional as F
 from pydantic import Field
 from torch import Tensor
 
@@ -17,13 +16,18 @@ from fsgc.data.features import node_features
 from fsgc.data.graph_store import GraphStore
 from fsgc.episodes.batches import EpisodeBatch, Episodes, StoredBatches
 from fsgc.errors import SettingsError
+from fsgc.methods.as_maml.adaptation import Path, Supports, adapted, outer_loss
+from fsgc.methods.as_maml.network_pass import backward, forward, losses_of
 from fsgc.methods.as_maml.pooled_graphs import PooledGraphs
-from fsgc.methods.as_maml.sag_network import SagNetwork, Weights
+from fsgc.methods.as_maml.sag_network import SagNetwork
 from fsgc.methods.as_maml.step_controller import State, StepController, policy_loss, steps_of
 from fsgc.methods.contract import TaskShape
 from fsgc.methods.learned import LearnedMethod, Loss, accuracy
 from fsgc.settings import Count, Layers, NonNegative, Positive, Width, settings
 from fsgc.training.plan import Batches, BatchPlan
+
+CHUNK_CPU = 6_000
+"""Nodes of supports that a CPU adapts at a time: few enough for its caches, enough to outweigh the calls."""
 
 
 @settings
@@ -71,7 +75,7 @@ class AsMamlSettings:
     controller_width: Width = 20
     carry_state: bool = True
     first_order: bool = False
-    val_episodes: Count = 100
+    val_episodes: Count = 200
 
     def __post_init__(self) -> None:
         if self.max_steps < self.min_steps:
@@ -84,16 +88,14 @@ class Adapted(NamedTuple):
     """The episodes of a batch after as many steps as the controller gave each.
 
     Attributes:
-        weights: stacked, of each episode after its last step.
-        steps: int64 `[B]`.
+        path: the steps.
+        steps: of each episode.
         logits: `[T, B]`, of stopping, at each step of the longest episode.
-        accuracies: `[T, B]`, on the queries after each step.
     """
 
-    weights: Weights
-    steps: Tensor
+    path: Path
+    steps: list[int]
     logits: Tensor
-    accuracies: Tensor
 
 
 class AdaptiveStepMaml(LearnedMethod):
@@ -105,7 +107,7 @@ class AdaptiveStepMaml(LearnedMethod):
 
     settings_type = AsMamlSettings
     section = "as_maml"
-    episodes_at_once = 32
+    episodes_at_once = 64
     any_way = False
 
     def __init__(self, shape: TaskShape, settings: AsMamlSettings) -> None:
@@ -120,40 +122,51 @@ class AdaptiveStepMaml(LearnedMethod):
     def attach_graphs(self, graphs: GraphStore, features: FeatureTable) -> None:
         """Take the node features of the dataset, or degrees instead of them."""
         by_degree = self.settings.inputs == "degree"
+        self._num_nodes = torch.from_numpy(graphs.num_nodes)
         super().attach_graphs(
             graphs, node_features(graphs, ["degree"], graphs.classes.tolist()) if by_degree else features
         )
 
     def val_batches(self, episodes: Episodes, plan: BatchPlan) -> Batches:
-        """The first of the stored validation episodes."""
-        return StoredBatches.of(episodes, "val", plan.size, first=self.settings.val_episodes)
+        """The first of the stored validation episodes, as many at a time as in test: nothing is kept of them."""
+        size = max(plan.size, self.episodes_at_once)
+        return StoredBatches.of(episodes, "val", size, first=self.settings.val_episodes)
 
     def predict(self, episodes: EpisodeBatch) -> Tensor:
         """Logits of the queries, `[B, N·Q, N]`, after `test_steps` steps on the supports."""
-        graphs, labels = self._supports(episodes)
-        stacked = self.network.stacked(len(labels))
-        with torch.enable_grad():
-            weights = {name: weight.detach().requires_grad_() for name, weight in stacked.items()}
-            for _ in range(self.settings.test_steps):
-                moved = self._step(weights, graphs, labels, create_graph=False)[0]
-                weights = {name: weight.detach().requires_grad_() for name, weight in moved.items()}
-        with torch.no_grad():
-            return self.network.run(weights, self._pooled(episodes.query)).logits
+        # Episodes of like size are adapted together: little is filled up.
+        order = self._num_nodes[episodes.support.flatten(1).cpu()].sum(1).argsort(stable=True)
+        order = order.to(episodes.graphs.device)
+        graphs = episodes.graphs.index_select(0, order)
+        most = CHUNK_CPU if self.graphs.device.type == "cpu" else None
+        sizes = self.graphs.chunk_sizes(graphs[:, :, : episodes.shots].flatten(1), most)
+        scores = torch.cat([self._predict(EpisodeBatch(part, episodes.shots)) for part in torch.split(graphs, sizes)])
+        return torch.empty_like(scores).index_copy_(0, order.to(scores.device), scores)
 
     def loss(self, episodes: EpisodeBatch) -> Loss:
         """Cross-entropy of the queries after adaptation, and the controller's policy loss; means over episodes."""
-        queries = self._pooled(episodes.query)
-        done = self._adapt(episodes, queries)
-        scores = self.network.run(done.weights, queries).logits
         settings = self.settings
-        policy = policy_loss(done.logits, done.accuracies, done.steps, settings.min_steps, settings.step_penalty)
+        queries, labels = self._pooled(episodes.query), episodes.labels.to(self.graphs.device)
+        done = self._adapt(episodes)
+        ends = done.path.ends(done.steps)
+        last = forward(ends, queries)
+        losses, grad = losses_of(last.logits, labels)
+
+        def gradient() -> dict[str, Tensor]:
+            by_ends, _ = backward(last, ends, grad, ends.zeros(), 1.0)
+            by_start = by_ends if settings.first_order else done.path.back(by_ends, done.steps)
+            return by_start.mean(settings.root_weight)
+
+        steps = torch.tensor(done.steps, device=labels.device)
+        right = self._accuracies(done, queries, labels).scatter(0, (steps - 1)[None], _right(last.logits, labels)[None])
+        policy = policy_loss(done.logits, right, steps, settings.min_steps, settings.step_penalty)
         parts = {
-            "query_loss": F.cross_entropy(scores.flatten(0, 1), episodes.labels.flatten()),
+            "query_loss": outer_loss(dict(self.network.named_parameters()), losses.mean(), gradient),
             "policy_loss": policy.mean(),
         }
         total = parts["query_loss"] + parts["policy_loss"]
-        parts |= {"steps": done.steps.float().mean(), "stop_probability": self.stop_probability.clone()}
-        return Loss(total, accuracy(scores, episodes.labels), parts)
+        parts |= {"steps": steps.float().mean(), "stop_probability": self.stop_probability.clone()}
+        return Loss(total, accuracy(last.logits, labels), parts)
 
     def configure_optimizers(self) -> Any:
         """Adam, with a learning rate of its own for the controller; halved where validation stands still."""
@@ -168,55 +181,51 @@ class AdaptiveStepMaml(LearnedMethod):
         )
         return {"optimizer": optimiser, "lr_scheduler": {"scheduler": plateau, "monitor": "val_loss"}}
 
-    def _pooled(self, graphs: Tensor) -> PooledGraphs:
-        return PooledGraphs.make(self.graphs, graphs.flatten(1), self.settings.levels, self.settings.ratio)
-
-    def _supports(self, episodes: EpisodeBatch) -> tuple[PooledGraphs, Tensor]:
-        labels = episodes.support_labels.to(self.graphs.device).expand(len(episodes.graphs), -1)
-        return self._pooled(episodes.support), labels
-
-    def _step(
-        self, weights: Weights, graphs: PooledGraphs, labels: Tensor, create_graph: bool
-    ) -> tuple[Weights, Tensor, Tensor]:
-        """One gradient step of every episode; the weights after it, loss and node information before it, `[B]` each."""
-        output = self.network.run(weights, graphs)
-        losses = F.cross_entropy(output.logits.flatten(0, 1), labels.flatten(), reduction="none").view(labels.shape)
-        losses = losses.mean(1)
-        # An episode's loss depends on its own weights only, so the gradient of the sum is each episode's own.
-        grads = torch.autograd.grad(losses.sum(), list(weights.values()), create_graph=create_graph)
-        lr = self.settings.inner_lr
-        moved = {name: weight - lr * grad for (name, weight), grad in zip(weights.items(), grads, strict=True)}
-        return moved, losses.detach(), output.information
-
-    def _adapt(self, episodes: EpisodeBatch, queries: PooledGraphs) -> Adapted:
-        settings = self.settings
-        graphs, labels = self._supports(episodes)
-        states = [self.network.stacked(len(labels))]
-        logits: list[Tensor] = []
-        accuracies: list[Tensor] = []
-        state: State | None = None
-        steps = [steps_of(float(self.stop_probability), settings.min_steps, settings.max_steps)]
-        while len(logits) < max(steps):
-            moved, losses, information = self._step(states[-1], graphs, labels, not settings.first_order)
-            states.append(moved)
-            logit, state = self.controller(losses, information, state)
-            logits.append(logit)
-            accuracies.append(self._right(moved, queries, episodes.labels, len(logits)))
-            while len(steps) < len(labels) and steps[-1] <= len(logits):
-                verdict = float(logits[steps[-1] - 1][len(steps) - 1].detach().sigmoid())
-                steps.append(steps_of(verdict, settings.min_steps, settings.max_steps))
-        self.stop_probability.copy_(logits[steps[-1] - 1][-1].detach().sigmoid())
-        last = {
-            name: torch.stack([states[count][name][episode] for episode, count in enumerate(steps)])
-            for name in states[0]
-        }
-        taken = torch.tensor(steps, device=labels.device)
-        return Adapted(last, taken, torch.stack(logits), torch.stack(accuracies))
-
     @torch.no_grad()
-    def _right(self, weights: Weights, queries: PooledGraphs, labels: Tensor, steps: int) -> Tensor:
-        """The accuracy of each episode on its queries, `[B]`; zero before it may stop, where it does not matter."""
-        if steps < self.settings.min_steps:
-            return torch.zeros(len(labels), device=labels.device)
-        scores = self.network.run(weights, queries).logits
-        return (scores.argmax(-1) == labels).float().mean(1)
+    def _predict(self, episodes: EpisodeBatch) -> Tensor:
+        supports = self._supports(episodes)
+        weights = adapted(self.network.stacked(len(supports.labels)), supports, self.settings.test_steps)
+        return forward(weights, self._pooled(episodes.query)).logits
+
+    def _pooled(self, graphs: Tensor) -> PooledGraphs:
+        settings = self.settings
+        return PooledGraphs.make(self.graphs, graphs.flatten(1), settings.levels, settings.ratio, settings.root_weight)
+
+    def _supports(self, episodes: EpisodeBatch) -> Supports:
+        labels = episodes.support_labels.to(self.graphs.device).expand(len(episodes.graphs), -1)
+        return Supports(self._pooled(episodes.support), labels, self.settings.inner_lr)
+
+    def _adapt(self, episodes: EpisodeBatch) -> Adapted:
+        """Take steps until every episode has had as many as the verdict on the one before it gives it."""
+        least, most = self.settings.min_steps, self.settings.max_steps
+        supports = self._supports(episodes)
+        count = len(supports.labels)
+        path = Path(self.network.stacked(count), supports, most)
+        logits: list[Tensor] = []
+        verdicts: dict[int, list[float]] = {}
+        state: State | None = None
+        steps = [steps_of(float(self.stop_probability), least, most)]
+        while len(logits) < max(steps):
+            logit, state = self.controller(*path.go_on(), state)
+            logits.append(logit)
+            if len(logits) >= least:  # read for all episodes at once: a device has to be waited for
+                verdicts[len(logits)] = logit.detach().sigmoid().tolist()
+            while len(steps) < count and steps[-1] <= len(logits):
+                steps.append(steps_of(verdicts[steps[-1]][len(steps) - 1], least, most))
+        self.stop_probability.copy_(logits[steps[-1] - 1][-1].detach().sigmoid())
+        return Adapted(path, steps, torch.stack(logits))
+
+    def _accuracies(self, done: Adapted, queries: PooledGraphs, labels: Tensor) -> Tensor:
+        """Accuracies on the queries after each step, `[T, B]`: where an episode may stop but none has come to its end.
+
+        Zero elsewhere, where it does not matter, and after the last step of all, which is looked at anyway.
+        """
+        accuracies = torch.zeros(done.logits.shape, dtype=torch.float32, device=labels.device)
+        for step in range(self.settings.min_steps, len(accuracies)):
+            accuracies[step - 1] = _right(forward(done.path.points[step], queries).logits, labels)
+        return accuracies
+
+
+def _right(logits: Tensor, labels: Tensor) -> Tensor:
+    """The accuracy of each episode, `[B]`."""
+    return (logits.argmax(-1) == labels).float().mean(1)

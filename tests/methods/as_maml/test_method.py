@@ -10,18 +10,18 @@ import pytest
 import torch
 import torch.nn.functional as F
 from torch import Tensor
-from torch.func import functional_call
 
 from fsgc.episodes.batches import EpisodeBatch, Episodes
 from fsgc.errors import SettingsError
+from fsgc.methods.as_maml import adaptation
 from fsgc.methods.as_maml.method import AdaptiveStepMaml, AsMamlSettings
 from fsgc.methods.as_maml.step_controller import log_scaled, steps_of
 from fsgc.methods.contract import TaskShape
 from fsgc.settings import from_mapping
 from fsgc.training.plan import BatchPlan
 from fsgc.training.settings import Training, TrainSettings
-from tests.methods.as_maml.test_sag_network import PlainNetwork, plain_input
 from tests.noise import with_novel_noise
+from tests.oracles.as_maml import PlainEpisode
 from tests.resuming import curves_after_resuming
 
 SMALL = AsMamlSettings(width=8, inner_lr=0.05, test_steps=4, min_steps=2, max_steps=6, root_weight=True)
@@ -45,37 +45,6 @@ def make(episodes: Episodes, **changes: Any) -> AdaptiveStepMaml:
     return method
 
 
-class PlainEpisode:
-    """One episode adapted by a plain loop over PyG's layers."""
-
-    def __init__(self, method: AdaptiveStepMaml, episodes: Episodes, graphs: Tensor, shots: int) -> None:
-        shape, settings = TaskShape.of(episodes), method.settings
-        self.network = PlainNetwork(shape.num_features, settings.width, settings.levels, shape.way)
-        self.network.load(method.network)
-        x = torch.from_numpy(episodes.features.rows()).to(torch.get_default_dtype())
-        self.support = plain_input(episodes.graphs, x, graphs[:, :shots].flatten())
-        self.query = plain_input(episodes.graphs, x, graphs[:, shots:].flatten())
-        self.support_labels, self.query_labels = (
-            torch.arange(shape.way).repeat_interleave(count) for count in (shots, graphs.shape[1] - shots)
-        )
-        self.lr = settings.inner_lr
-        self.start: dict[str, Tensor] = {n: p for n, p in self.network.named_parameters() if "select" not in n}
-
-    def adapt(self, steps: int, create_graph: bool = True) -> tuple[dict[str, Tensor], list[Tensor], list[Tensor]]:
-        weights, losses, information = dict(self.start), [], []
-        for _ in range(steps):
-            logits, ani, _ = functional_call(self.network, weights, self.support)
-            loss = F.cross_entropy(logits, self.support_labels)
-            grads = torch.autograd.grad(loss, list(weights.values()), create_graph=create_graph)
-            weights = {name: w - self.lr * g for (name, w), g in zip(weights.items(), grads, strict=True)}
-            losses.append(loss.detach())
-            information.append(ani.detach())
-        return weights, losses, information
-
-    def scores(self, weights: dict[str, Tensor]) -> Tensor:
-        return functional_call(self.network, weights, self.query)[0]
-
-
 @pytest.mark.usefixtures("double")
 def test_scores_are_those_of_a_plain_loop_over_episodes(episodes: Episodes) -> None:
     method = make(episodes)
@@ -91,10 +60,16 @@ def test_scores_are_those_of_a_plain_loop_over_episodes(episodes: Episodes) -> N
 
 
 @pytest.mark.usefixtures("double")
-@pytest.mark.parametrize("first_order", [False, True])
-def test_meta_gradient_and_steps_are_those_of_a_plain_loop(episodes: Episodes, first_order: bool) -> None:
+@pytest.mark.parametrize(
+    ("first_order", "root_weight", "kept"), [(False, True, True), (True, True, True), (False, False, False)]
+)
+def test_meta_gradient_and_steps_are_those_of_a_plain_loop(
+    episodes: Episodes, first_order: bool, root_weight: bool, kept: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Episode after episode, the controller's verdict on one deciding the steps of the next."""
-    method = make(episodes, first_order=first_order, max_steps=9)
+    if not kept:
+        monkeypatch.setattr(adaptation, "MOST_KEPT", 0)
+    method = make(episodes, first_order=first_order, root_weight=root_weight, max_steps=9)
     with torch.no_grad():
         method.controller.cell.weight_ih.mul_(100)  # verdicts that differ from episode to episode
         method.controller.out.weight.mul_(10)
@@ -129,14 +104,7 @@ def test_meta_gradient_and_steps_are_those_of_a_plain_loop(episodes: Episodes, f
     assert method.stop_probability.item() == pytest.approx(stop, rel=1e-6)
     torch.testing.assert_close(loss.parts["query_loss"], torch.stack(losses).mean())
     torch.testing.assert_close(loss.parts["policy_loss"], torch.cat(policies).sum() / 5, rtol=1e-5, atol=1e-6)
-    for mine, other in (
-        ("neighbour.0.weight", "convs.0.lin_l.weight"),
-        ("root.2.weight", "convs.2.lin_r.weight"),
-        ("score_neighbour.1.weight", "pools.1.gnn.lin_rel.weight"),
-        ("score_root.0.weight", "pools.0.gnn.lin_root.weight"),
-        ("head.0.weight", "head.0.weight"),
-        ("head.2.bias", "head.2.bias"),
-    ):
+    for mine, other in episode.network.names().items():
         torch.testing.assert_close(method.network.get_parameter(mine).grad, names[other])
 
 
@@ -223,12 +191,15 @@ def test_the_controllers_inputs_are_of_like_size() -> None:
     assert scaled.abs().max() < 1
 
 
-def test_validation_takes_the_first_validation_episodes(episodes: Episodes) -> None:
-    batches = make(episodes, val_episodes=7).val_batches(episodes, BatchPlan(3, 0, 0))
-    taken = [batch.graphs for batch in batches]
-    assert [len(part) for part in taken] == [3, 3, 1]
-    assert len(batches) == 3
-    assert torch.equal(torch.cat(taken), next(episodes.batches("val", 7)).graphs)
+def test_validation_takes_the_first_validation_episodes(episodes: Episodes, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As many at a time as in test, or as in training where that is more."""
+    for at_once, size in ((3, 2), (1, 3)):
+        monkeypatch.setattr(AdaptiveStepMaml, "episodes_at_once", at_once)
+        batches = make(episodes, val_episodes=7).val_batches(episodes, BatchPlan(size, 0, 0))
+        taken = [batch.graphs for batch in batches]
+        assert [len(part) for part in taken] == [3, 3, 1]
+        assert len(batches) == 3
+        assert torch.equal(torch.cat(taken), next(episodes.batches("val", 7)).graphs)
 
 
 def test_degrees_can_stand_in_for_the_datasets_features(episodes: Episodes) -> None:
