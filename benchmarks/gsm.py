@@ -204,8 +204,8 @@ def _against_the_roofline(
         work += times * 2 * rows * width * outputs
     head = settings.head_width * (settings.width + 1 + method.way) + method.way
     weights = head + sum(p.numel() for p in method.attention.parameters())
-    states = [[torch.rand(count * weights)] for _ in range(4)]
-    adam = _each(partial(adam_step, *states, [torch.zeros(())], settings.fine_tune_lr)) / count
+    own, grad, average, square = ([torch.rand(count * weights)] for _ in range(4))
+    adam = _each(partial(adam_step, own, grad, average, square, [torch.zeros(())], settings.fine_tune_lr)) / count
     least = settings.fine_tune_steps * (products + adam)
     print(
         f"{key} {shots}-shot: {1000 * ours:.1f} ms an episode, {TESTED * ours / 60:.1f} min for {TESTED}; roofline "

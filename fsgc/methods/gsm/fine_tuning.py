@@ -24,10 +24,10 @@ from fsgc.nn.heads import HeadWeights, adam_step, apply_heads
 def episodes_at_once(device: torch.device) -> int:
     """How many episodes make a group.
 
-    Of an episode the weights, their gradients and Adam's two averages take 2.8 MB: on a CPU two are taken at a time, so
-    that a step finds them in its cache even where other processes use that, too.
+    Of an episode the weights, their gradients and Adam's two averages take 2.8 MB: on a CPU four are taken at a time,
+    so that a step finds them in its cache even where another process uses that, too.
     """
-    return 2 if device.type == "cpu" else 64
+    return 4 if device.type == "cpu" else 64
 
 
 @dataclass(frozen=True, eq=False)

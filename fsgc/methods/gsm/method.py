@@ -38,7 +38,7 @@ VALIDATION_SHOTS, VALIDATION_QUERIES = 5, 15
 
 @settings
 class GsmSettings:
-    """Hyperparameters; the numbers are those of GSM's released code.
+    """Hyperparameters; the numbers are those of GSM's released code, but for how often and on what it is validated.
 
     That code sums where `pooling` is `mean`, normalises after attention, has no ReLU in its class head and drops half
     of its super-class scores in training.
@@ -68,7 +68,7 @@ class GsmSettings:
     super_classes: Count = 3
     lr: Positive = 1e-3
     weight_decay: NonNegative = 1e-7
-    batches_per_epoch: Count = 50
+    batches_per_epoch: Count = 100
     width: Width = 128
     gin_layers: Annotated[int, Field(ge=2, le=64)] = 5
     gin_mlp_layers: Layers = 2
@@ -82,7 +82,7 @@ class GsmSettings:
     dropout: Share = 0.5
     fine_tune_steps: CountOrNone = 200
     fine_tune_lr: Positive = 1e-3
-    val_episodes: Count = 160
+    val_episodes: Count = 180
 
 
 class GraphSpectralMeasures(LearnedMethod):

@@ -22,7 +22,7 @@ def test_gradients_are_those_of_autograd() -> None:
         keep = 2.0 * torch.randint(2, (SUPPORTS, HIDDEN)).double()
         hidden = torch.relu(z @ weights.hidden_weight.mT + weights.hidden_bias.unsqueeze(1)) * keep
         logits = hidden @ weights.out_weight.mT + weights.out_bias.unsqueeze(1)
-        loss = sum(F.cross_entropy(rows, labels) for rows in logits)
+        loss = torch.stack([F.cross_entropy(rows, labels) for rows in logits]).sum()
         *expected, at_z = torch.autograd.grad(loss, [*weights, z])
         at_input = torch.empty_like(at_z)
         head.backward(z.detach(), keep, at_input)
