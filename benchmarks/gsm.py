@@ -1,10 +1,16 @@
-"""Test episodes of GSM*, fine-tuned side by side, against a plain loop over episodes with PyG's GATConv and Adam."""
+"""Test episodes of GSM*, fine-tuned side by side, against a plain loop over episodes with PyG's GATConv and Adam.
+
+Times are those of the processor, by one thread, so that other processes disturb them little.
+"""
 
 from __future__ import annotations
 
 import os
+import time
 import warnings
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 import torch
 import torch.nn.functional as F
@@ -14,13 +20,40 @@ from torch_geometric.nn import GATConv, GINConv, global_mean_pool
 
 import fsgc
 from benchmarks.fresh import training_of
-from benchmarks.timing import report, seconds
+from benchmarks.timing import report
 from fsgc.episodes.batches import EpisodeBatch, Episodes
 from fsgc.methods.contract import TaskShape
+from fsgc.methods.gsm.fine_tuning import episodes_at_once
 from fsgc.methods.gsm.method import GraphSpectralMeasures, GsmSettings
+from fsgc.methods.gsm.receptive_field import groups
+from fsgc.nn.heads import adam_step
 
 OURS, PLAIN = 32, 2
 """Episodes that are timed."""
+TESTED = 5000
+"""Episodes of a test."""
+TIMES = 20
+"""Repeats of something that takes microseconds."""
+
+
+def _seconds(work: Callable[[], object], repeats: int) -> float:
+    """The least of `repeats` timings."""
+    best = float("inf")
+    for _ in range(repeats):
+        start = time.process_time()
+        work()
+        best = min(best, time.process_time() - start)
+    return best
+
+
+def _each(work: Callable[[], object]) -> float:
+    """Seconds of something short."""
+
+    def often() -> None:
+        for _ in range(TIMES):
+            work()
+
+    return _seconds(often, 9) / TIMES
 
 
 class PlainGsm(nn.Module):
@@ -124,13 +157,17 @@ def _test_plain(
         plain.test([cache[graph] for graph in order], labels, embed_once)
 
 
-def _compare(key: str) -> None:
-    episodes = fsgc.load_episodes(key, shots=5)
-    settings = training_of(key, "gsm").method
-    shape = TaskShape.of(episodes)
-    method, plain = GraphSpectralMeasures(shape, settings), PlainGsm(shape.num_features, shape.way, settings)
+def _method(key: str, shots: int) -> tuple[Episodes, GraphSpectralMeasures]:
+    episodes = fsgc.load_episodes(key, shots=shots)
+    method = GraphSpectralMeasures(TaskShape.of(episodes), training_of(key, "gsm").method)
     method.attach(episodes)
-    method.eval()
+    return episodes, method.eval()
+
+
+def _compare(key: str) -> None:
+    episodes, method = _method(key, 5)
+    settings, shape = method.settings, TaskShape.of(episodes)
+    plain = PlainGsm(shape.num_features, shape.way, settings)
     batch, few = (next(episodes.batches("test", count)) for count in (OURS, PLAIN))
     cache: dict[int, Data] = {}
     brief = replace(settings, fine_tune_steps=2)
@@ -138,19 +175,77 @@ def _compare(key: str) -> None:
     _test_plain(plain, episodes, cache, few, embed_once=False)
     method.predict(batch)
     plain.settings = method.settings = settings
-    with torch.no_grad():
-        ours = seconds(lambda: method.predict(batch), 1) / OURS
+    ours = _seconds(lambda: method.predict(batch), 2) / OURS
     for embed_once in (False, True):
-        theirs = seconds(lambda: _test_plain(plain, episodes, cache, few, embed_once), 1) / PLAIN  # noqa: B023
+        theirs = _seconds(lambda: _test_plain(plain, episodes, cache, few, embed_once), 1) / PLAIN  # noqa: B023
         form = "frozen part once" if embed_once else "whole model a step"
         report(f"{key} gsm: test, ms an episode; plain: {form}", 1000 * ours, 1000 * theirs, "ms")
+    _against_the_roofline(key, 5, method, batch, ours)
+
+
+def _against_the_roofline(
+    key: str, shots: int, method: GraphSpectralMeasures, batch: EpisodeBatch, ours: float
+) -> None:
+    """What no order of the same steps can do without: products with the weights, and Adam on each of them.
+
+    The first layer takes two products with its weights a step, the second three, as their shapes want it; Adam's fused
+    kernel reads weight, gradient and two averages and writes three of them. Both are timed alone and in a warm cache.
+    """
+    settings = method.settings
+    _, _, links = method.super_graph(batch)
+    supports, count = batch.support[0].numel(), episodes_at_once(method.device)
+    shapes = [(len(g.episodes), g.first.source.shape[1], g.order.shape[1]) for g in groups(links, supports, count)]
+    n1, n2 = (sum(shape[0] * shape[i] for shape in shapes) / len(batch.graphs) for i in (1, 2))
+    inputs, outputs = (settings.gin_layers - 1) * settings.width, settings.heads * settings.width
+    products, work = 0.0, 0
+    for rows, width, times in ((round(n2), inputs, 2), (supports, settings.width, 3)):
+        x, weight = torch.randn(count, rows, width), torch.randn(count, outputs, width)
+        products += times * _each(partial(torch.bmm, x, weight.mT, out=torch.empty(count, rows, outputs))) / count
+        work += times * 2 * rows * width * outputs
+    head = settings.head_width * (settings.width + 1 + method.way) + method.way
+    weights = head + sum(p.numel() for p in method.attention.parameters())
+    own, grad, average, square = ([torch.rand(count * weights)] for _ in range(4))
+    adam = _each(partial(adam_step, own, grad, average, square, [torch.zeros(())], settings.fine_tune_lr)) / count
+    least = settings.fine_tune_steps * (products + adam)
+    print(
+        f"{key} {shots}-shot: {1000 * ours:.1f} ms an episode, {TESTED * ours / 60:.1f} min for {TESTED}; roofline "
+        f"{1000 * least:.1f} ms: a step has products of {work / 1e6:.1f} MFLOP, {1e6 * products:.0f} µs "
+        f"({work / products / 1e9:.0f} GFLOP/s), and Adam on {weights} weights, {1e6 * adam:.0f} µs "
+        f"({28 * weights / adam / 1e9:.0f} GB/s); ours is {ours / least:.2f} times that; supports depend on {n2:.0f} "
+        f"graphs, {n1:.0f} of them at one link",
+        flush=True,
+    )
+
+
+def _ten_shot(key: str) -> None:
+    episodes, method = _method(key, 10)
+    batch = next(episodes.batches("test", OURS))
+    ours = _seconds(lambda: method.predict(batch), 1) / OURS
+    _against_the_roofline(key, 10, method, batch, ours)
+
+
+def _where_the_time_goes(key: str) -> None:
+    episodes, method = _method(key, 5)
+    batch = next(episodes.batches("test", OURS))
+    method.predict(EpisodeBatch(batch.graphs[:1], batch.shots))
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as profile:
+        method.predict(batch)
+    rows = sorted(profile.key_averages(), key=lambda row: -row.self_cpu_time_total)[:10]
+    total = sum(row.self_cpu_time_total for row in profile.key_averages())
+    shares = ", ".join(f"{row.key.removeprefix('aten::')} {row.self_cpu_time_total / total:.0%}" for row in rows)
+    print(f"{key} gsm: where a test goes: {shares}")
 
 
 def main() -> None:
-    """Compare on the generated TRIANGLES and, where the raw files are at hand, on the real one and on COIL-DEL."""
+    """Compare on the generated TRIANGLES or, where the raw files are at hand, on the real one, ENZYMES and COIL-DEL."""
     warnings.filterwarnings("ignore", category=UserWarning)
-    for key in ["triangles", "coil_del"] if os.environ.get("FSGC_MIRROR") else ["triangles_gen"]:
+    torch.set_num_threads(1)
+    datasets = ["triangles", "enzymes", "coil_del"] if os.environ.get("FSGC_MIRROR") else ["triangles_gen"]
+    for key in datasets:
         _compare(key)
+    for key in datasets:
+        _ten_shot(key)
+    _where_the_time_goes(datasets[0])
 
 
 if __name__ == "__main__":

@@ -20,9 +20,10 @@ from fsgc.episodes.sampling import sample_episodes
 from fsgc.errors import SettingsError, StoreError
 from fsgc.methods.base_graphs import GraphBatches, GraphSample
 from fsgc.methods.contract import Preparation, Scope, TaskShape
-from fsgc.methods.gsm.fine_tuning import EPISODES_AT_ONCE, Masks, Tuner
+from fsgc.methods.gsm.fine_tuning import Masks, Tuner, episodes_at_once
 from fsgc.methods.gsm.levels import GINLevels
-from fsgc.methods.gsm.super_graph import SuperAttention, distances_within, nearest_links
+from fsgc.methods.gsm.receptive_field import Group, groups
+from fsgc.methods.gsm.super_graph import Links, SuperAttention, distances_within, link_matrix, nearest
 from fsgc.methods.gsm.superclass_settings import SuperClassSettings
 from fsgc.methods.gsm.superclasses import SuperClasses
 from fsgc.methods.learned import LearnedMethod, Loss, accuracy
@@ -37,7 +38,7 @@ VALIDATION_SHOTS, VALIDATION_QUERIES = 5, 15
 
 @settings
 class GsmSettings:
-    """Hyperparameters; the numbers are those of GSM's released code.
+    """Hyperparameters; the numbers are those of GSM's released code, but for how often and on what it is validated.
 
     That code sums where `pooling` is `mean`, normalises after attention, has no ReLU in its class head and drops half
     of its super-class scores in training.
@@ -61,13 +62,13 @@ class GsmSettings:
         dropout: share dropped of the attention and in the class head.
         fine_tune_steps: steps on the supports of a test episode.
         fine_tune_lr: learning rate of Adam there.
-        val_episodes: validation episodes of an epoch, each of which is fine-tuned.
+        val_episodes: validation episodes of an epoch, each of which is fine-tuned: nearly all the time of training.
     """
 
     super_classes: Count = 3
     lr: Positive = 1e-3
     weight_decay: NonNegative = 1e-7
-    batches_per_epoch: Count = 10
+    batches_per_epoch: Count = 100
     width: Width = 128
     gin_layers: Annotated[int, Field(ge=2, le=64)] = 5
     gin_mlp_layers: Layers = 2
@@ -81,7 +82,7 @@ class GsmSettings:
     dropout: Share = 0.5
     fine_tune_steps: CountOrNone = 200
     fine_tune_lr: Positive = 1e-3
-    val_episodes: Count = 20
+    val_episodes: Count = 180
 
 
 class GraphSpectralMeasures(LearnedMethod):
@@ -135,7 +136,12 @@ class GraphSpectralMeasures(LearnedMethod):
         return GraphBatches(episodes, pool[draws.argsort(1)[:, :size].flatten()], size)
 
     def val_batches(self, episodes: Episodes, plan: BatchPlan) -> Batches:  # noqa: ARG002
-        """Validation episodes of their own, with the same K whatever the shots: training does not depend on those."""
+        """Validation episodes of their own, with the same K whatever the shots: a model is trained once for all shots.
+
+        What is chosen is a GIN and attention layers to start from, by what they are for: the accuracy on queries after
+        fine-tuning. Stored episodes cannot serve, since theirs have the run's K. The graphs are the same as in those:
+        of validation classes, or held out of base classes.
+        """
         pools = list(episodes.split.pools(episodes.graphs.y, "val").values())
         smallest = min(len(pool) for pool in pools)
         shots = min(VALIDATION_SHOTS, smallest - 1)
@@ -152,7 +158,7 @@ class GraphSpectralMeasures(LearnedMethod):
         levels = self.gin(self.graphs.batch(batch.graphs))
         with torch.no_grad():
             distance = distances_within(self.gin.last(levels.z), super_class)
-            links = nearest_links(distance.unsqueeze(0), self.settings.neighbours).squeeze(0)
+            links = link_matrix(nearest(distance.unsqueeze(0), self.settings.neighbours)).squeeze(0)
         x = F.normalize(levels.z, dim=1)
         for layer in self.attention:
             x = layer(x, links)
@@ -176,34 +182,44 @@ class GraphSpectralMeasures(LearnedMethod):
         parts = torch.split(self._fine_tuned(episodes, Tuner.embeddings), [supports, episodes.query[0].numel()], 1)
         return torch.cat([part.reshape(len(part), self.way, -1, part.shape[2]) for part in parts], 2)
 
-    def _fine_tuned(self, episodes: EpisodeBatch, result: Callable[[Tuner, Tensor, Tensor, Tensor], Tensor]) -> Tensor:
-        """Fine-tune every episode and take a result of its tuner; rows are supports, then queries: `[B, M, …]`."""
-        supports = episodes.support.flatten(1)
-        graphs = torch.cat([supports, episodes.query.flatten(1)], 1)
+    @torch.no_grad()
+    def super_graph(self, episodes: EpisodeBatch) -> tuple[Tensor, Tensor, Links]:
+        """What fine-tuning leaves alone: inputs of attention `[g, in]` of the distinct graphs, places `[B, M]`, links.
+
+        Rows are supports, then queries.
+        """
+        graphs = torch.cat([episodes.support.flatten(1), episodes.query.flatten(1)], 1)
         distinct, place = torch.unique(graphs, return_inverse=True)
-        with torch.no_grad():
-            levels = self.gin.of_graphs(self.graphs, distinct)
-            distance = distances_within(self.gin.last(levels.z), levels.logits.argmax(1))
-            z = F.normalize(levels.z, dim=1)
+        levels = self.gin.of_graphs(self.graphs, distinct)
+        distance = distances_within(self.gin.last(levels.z), levels.logits.argmax(1))
+        links = nearest(distance[place.unsqueeze(2), place.unsqueeze(1)], self.settings.neighbours)
+        return F.normalize(levels.z, dim=1), place, links
+
+    def _fine_tuned(
+        self, episodes: EpisodeBatch, result: Callable[[Tuner, Tensor, Tensor, Group, Tensor], Tensor]
+    ) -> Tensor:
+        """Fine-tune every episode and take a result of its tuner; rows are supports, then queries: `[B, M, …]`."""
+        z, place, links = self.super_graph(episodes)
         labels = episodes.support_labels.to(z.device)
-        tuner = self._tuner(graphs.shape[1], supports.shape[1])
-        results = []
-        for part in place.split(EPISODES_AT_ONCE):
-            links = nearest_links(distance[part.unsqueeze(2), part.unsqueeze(1)], self.settings.neighbours)
-            results.append(result(tuner, z[part], links, labels))
-        return torch.cat(results)
+        tuner = self._tuner(links, len(labels))
+        order, results = [], []
+        for group in groups(links, len(labels), episodes_at_once(z.device)):
+            own = Links(links.source[group.episodes], links.taken[group.episodes])
+            results.append(result(tuner, z[place[group.episodes]], link_matrix(own), group, labels))
+            order.append(group.episodes)
+        return torch.cat(results)[torch.cat(order).argsort()]
 
     def configure_optimizers(self) -> torch.optim.Optimizer:
         """Adam."""
         return torch.optim.Adam(self.parameters(), lr=self.settings.lr, weight_decay=self.settings.weight_decay)
 
-    def _tuner(self, graphs: int, supports: int) -> Tuner:
+    def _tuner(self, links: Links, supports: int) -> Tuner:
         """Fresh head and dropout masks come from a stream of their own, the same at every call."""
         settings = self.settings
         draw = torch.Generator().manual_seed(int(generator("gsm-fine-tune").integers(2**63)))
         head = fresh_head(settings.width, settings.head_width, self.way, draw)
-        shape = (settings.fine_tune_steps, settings.heads, graphs, supports, settings.head_width)
-        masks = Masks.draw(shape, settings.dropout, draw)
+        _, graphs, places = links.source.shape
+        shape = (settings.fine_tune_steps, places, settings.heads, graphs, supports, settings.head_width)
         first, second = (layer for layer in self.attention if isinstance(layer, SuperAttention))
         return Tuner(
             first=first,
@@ -212,7 +228,7 @@ class GraphSpectralMeasures(LearnedMethod):
             steps=settings.fine_tune_steps,
             lr=settings.fine_tune_lr,
             normalise=settings.normalise_attention,
-            masks=None if masks is None else masks.to(self.device),
+            masks=Masks.draw(shape, settings.dropout, draw).to(self.device),
         )
 
     def _load_super_classes(self, episodes: Episodes) -> Tensor:

@@ -22,55 +22,43 @@ def distances_within(z: Tensor, group: Tensor) -> Tensor:
     return distance.masked_fill(apart, torch.inf).fill_diagonal_(torch.inf)
 
 
-def nearest_links(distance: Tensor, neighbours: int) -> Tensor:
-    """Link every graph to itself and to the `neighbours` - 1 nearest others at a finite distance: bool `[B, M, M]`.
+class Links(NamedTuple):
+    """What graphs of `B` episodes attend to: `k` places each, the first for the graph itself; some may be free.
+
+    Attributes:
+        source: int64 `[B, m, k]`, the graphs attended to; of a free place, any graph.
+        taken: bool `[B, m, k]`, whether there is a link.
+    """
+
+    source: Tensor
+    taken: Tensor
+
+
+def nearest(distance: Tensor, neighbours: int) -> Links:
+    """Link every graph to itself and to the `neighbours` - 1 nearest others at a finite distance.
 
     Args:
         distance: `[B, M, M]`, as `distances_within` gives them.
-        neighbours: how many, counting the graph itself.
+        neighbours: how many, counting the graph itself; more than `M` are `M`.
     """
-    size = distance.shape[-1]
-    nearest, index = distance.topk(min(neighbours - 1, size - 1), largest=False)
-    # Where there are too few others, what is found is infinitely far and may be the graph itself: it is linked last.
-    links = torch.zeros_like(distance, dtype=torch.bool).scatter_(-1, index, nearest.isfinite())
-    return links | torch.eye(size, dtype=torch.bool, device=distance.device)
+    count, size, _ = distance.shape
+    others, index = distance.topk(min(neighbours, size) - 1, largest=False)
+    itself = torch.arange(size, device=distance.device).view(1, -1, 1).expand(count, -1, -1)
+    # Where there are too few others, what is found is infinitely far and may be the graph itself.
+    return Links(torch.cat([itself, index], 2), torch.cat([torch.ones_like(itself).bool(), others.isfinite()], 2))
+
+
+def link_matrix(links: Links) -> Tensor:
+    """Links of all graphs as bool `[B, M, M]`, true where a row attends to a column."""
+    count, size, _ = links.source.shape
+    others = torch.zeros(count, size, size, dtype=torch.bool, device=links.source.device)
+    others.scatter_(2, links.source[:, :, 1:], links.taken[:, :, 1:])
+    return others | torch.eye(size, dtype=torch.bool, device=others.device)
 
 
 def link_bias(links: Tensor) -> Tensor:
     """What is added to scores before a softmax over links: 0 at a link, minus infinity elsewhere."""
     return torch.zeros(links.shape, device=links.device).masked_fill(~links, -torch.inf)
-
-
-class ReceptiveField(NamedTuple):
-    """The graphs on which two layers of attention at the first `targets` graphs depend, and the links among them.
-
-    Attributes:
-        order: int64 `[B, n2]`, positions of graphs: the targets, then what they attend to, then what those attend to.
-        first: bool `[B, n1, n2]`, the links of the first layer.
-        second: bool `[B, targets, n1]`, those of the second.
-    """
-
-    order: Tensor
-    first: Tensor
-    second: Tensor
-
-
-def receptive_field(links: Tensor, targets: int) -> ReceptiveField:
-    """Find the graphs that matter to the first `targets` graphs of each episode, given links `[B, M, M]`.
-
-    `n1` and `n2` are those of the episode that needs most; rows that an episode does not need are filled up with other
-    graphs of it, to which no target attends.
-    """
-    near = links[:, :targets].any(1)
-    near[:, :targets] = True
-    far = torch.bmm(near.unsqueeze(1).float(), links.float()).squeeze(1) > 0
-    hops = 2 - near.long() + (~far).long()
-    hops[:, :targets] = 0
-    order = hops.argsort(dim=1, stable=True)
-    n1, n2 = (int((hops <= most).sum(1).max()) for most in (1, 2))
-    rows = links.gather(1, order[:, :n1, None].expand(-1, -1, links.shape[2]))
-    first = rows.gather(2, order[:, None, :n2].expand(-1, n1, -1))
-    return ReceptiveField(order[:, :n2], first, first[:, :targets, :n1])
 
 
 class AttentionWeights(NamedTuple):

@@ -12,12 +12,14 @@ from torch import Tensor, nn
 from torch_geometric.nn import GATConv
 
 from fsgc.episodes.batches import EpisodeBatch, Episodes
+from fsgc.episodes.settings import EpisodeSettings
+from fsgc.episodes.store import EpisodeStore, draw_episodes
 from fsgc.errors import SettingsError, StoreError
-from fsgc.methods.contract import TaskShape
+from fsgc.methods.contract import Scope, TaskShape
 from fsgc.methods.gsm import method as gsm_method
 from fsgc.methods.gsm.clustering import find_superclasses
 from fsgc.methods.gsm.method import GraphSpectralMeasures, GsmSettings
-from fsgc.methods.gsm.super_graph import SuperAttention
+from fsgc.methods.gsm.super_graph import SuperAttention, nearest
 from fsgc.nn.heads import fresh_head
 from fsgc.random import generator
 from fsgc.settings import from_mapping
@@ -27,7 +29,9 @@ from tests.methods.conftest import make_episodes
 from tests.noise import with_novel_noise
 from tests.resuming import curves_after_resuming
 
-SMALL = GsmSettings(width=8, head_width=6, gin_layers=3, super_classes=2, fine_tune_steps=12, fine_tune_lr=1e-2)
+SMALL = GsmSettings(
+    width=8, head_width=6, gin_layers=3, super_classes=2, batches_per_epoch=10, fine_tune_steps=12, fine_tune_lr=1e-2
+)
 PLAN = BatchPlan(size=16, per_epoch=0, seed=0)
 
 
@@ -179,7 +183,7 @@ def test_an_episode_does_not_depend_on_its_company(stored: Episodes, monkeypatch
     assert torch.equal(method.predict(batch), scores)
     turned = method.predict(EpisodeBatch(batch.graphs.flip(0), batch.shots)).flip(0)
     torch.testing.assert_close(turned, scores, rtol=1e-3, atol=1e-4)
-    monkeypatch.setattr(gsm_method, "EPISODES_AT_ONCE", 2)
+    monkeypatch.setattr(gsm_method, "episodes_at_once", lambda _: 2)
     torch.testing.assert_close(method.predict(batch), scores, rtol=1e-3, atol=1e-4)
 
 
@@ -196,7 +200,9 @@ def test_scores_are_the_heads_of_what_is_embedded(stored: Episodes) -> None:
     batch = next(stored.batches("test", 3))
     points = method.embed(batch)
     assert points.shape == (*batch.graphs.shape, SMALL.width)
-    head = method._tuner(batch.graphs[0].numel(), batch.support[0].numel()).head
+    graphs = batch.graphs[0].numel()
+    links = nearest(torch.rand(1, graphs, graphs), SMALL.neighbours)
+    head = method._tuner(links, batch.support[0].numel()).head
     queries = points[:, :, batch.shots :].flatten(1, 2)
     scores = F.relu(queries @ head.hidden_weight.T + head.hidden_bias) @ head.out_weight.T + head.out_bias
     torch.testing.assert_close(method.predict(batch), scores)
@@ -271,6 +277,20 @@ def test_validation_episodes_are_of_validation_graphs_class_by_class(stored: Epi
             assert len(set(drawn)) == len(drawn)
             assert any(set(drawn) <= pool for pool in pools)
         assert len({stored.graphs.y[drawn[0]] for drawn in episode}) == stored.way
+
+
+def test_training_and_validation_do_not_depend_on_the_shots(stored: Episodes, tmp_path: Path) -> None:
+    """A model is trained once for all shots."""
+    settings = EpisodeSettings(queries=2, train_epochs=1, train_per_epoch=4, val=4, test=4)
+    draw_episodes(tmp_path / "one.zarr", stored.graphs, stored.split, way=2, shots=1, seed=0, settings=settings)
+    other = replace(stored, store=EpisodeStore.open(tmp_path / "one.zarr"))
+    assert (stored.shots, other.shots) == (3, 1)
+    assert GraphSpectralMeasures.trained_for == Scope(shots=False, seed=True)
+    ours, theirs = (next(iter(make(one).val_batches(one, PLAN))) for one in (stored, other))
+    assert torch.equal(ours.graphs, theirs.graphs)
+    assert ours.shots == theirs.shots
+    first, second = (make(one).train_batches(one, PLAN, 0) for one in (stored, other))
+    assert [batch.graphs.tolist() for batch in first] == [batch.graphs.tolist() for batch in second]
 
 
 def test_novel_graphs_replaced_by_noise_change_no_weight(stored: Episodes, tmp_path: Path) -> None:

@@ -11,8 +11,8 @@ from fsgc.methods.gsm.super_graph import (
     attend,
     distances_within,
     link_bias,
-    nearest_links,
-    receptive_field,
+    link_matrix,
+    nearest,
 )
 
 
@@ -20,9 +20,8 @@ def random_links(episodes: int, graphs: int, neighbours: int, seed: int = 0) -> 
     draw = torch.Generator().manual_seed(seed)
     z = torch.randn(episodes, graphs, 3, generator=draw)
     group = torch.randint(3, (episodes, graphs), generator=draw)
-    return torch.cat(
-        [nearest_links(distances_within(*one).unsqueeze(0), neighbours) for one in zip(z, group, strict=True)]
-    )
+    distance = torch.stack([distances_within(*one) for one in zip(z, group, strict=True)])
+    return link_matrix(nearest(distance, neighbours))
 
 
 @pytest.mark.parametrize("neighbours", [1, 2, 3])
@@ -30,7 +29,7 @@ def test_links_are_those_of_a_loop_over_graphs(neighbours: int) -> None:
     torch.manual_seed(0)
     z, group = torch.randn(30, 4), torch.randint(4, (30,))
     group[7] = 9  # alone in its group
-    links = nearest_links(distances_within(z, group).unsqueeze(0), neighbours).squeeze(0)
+    links = link_matrix(nearest(distances_within(z, group).unsqueeze(0), neighbours)).squeeze(0)
     for graph in range(30):
         others = [other for other in range(30) if other != graph and group[other] == group[graph]]
         others.sort(key=lambda other: float((z[graph] - z[other]).norm()))
@@ -71,33 +70,18 @@ def test_gradients_of_attention_are_those_of_finite_differences() -> None:
     assert torch.autograd.gradcheck(function, parts)
 
 
-@pytest.mark.parametrize("neighbours", [1, 2, 3])
-def test_outside_the_receptive_field_nothing_matters(neighbours: int) -> None:
-    links, supports = random_links(6, 40, neighbours), 7
-    field = receptive_field(links, supports)
-    x = torch.randn(6, 40, 5)
-    layers = [SuperAttention(5, 4, 2, 0.1, 0.0), SuperAttention(4, 3, 2, 0.1, 0.0)]
-    h = attend(layers[0].stacked(6), x, link_bias(links), 0.1)
-    whole = attend(layers[1].stacked(6), h, link_bias(links), 0.1)[:, :supports]
-    near = x.gather(1, field.order.unsqueeze(2).expand(-1, -1, 5))
-    h = attend(layers[0].stacked(6), near, link_bias(field.first), 0.1)
-    small = attend(layers[1].stacked(6), h, link_bias(field.second), 0.1)
-    assert near.shape[1] < 40
-    torch.testing.assert_close(small, whole)
+def test_more_neighbours_than_graphs_are_all_of_them() -> None:
+    distance = distances_within(torch.randn(4, 2), torch.zeros(4)).unsqueeze(0)
+    links = nearest(distance, 9)
+    assert links.source.shape == (1, 4, 4)
+    assert link_matrix(links).all()
 
 
-def test_the_receptive_field_has_all_graphs_within_two_links_of_the_targets() -> None:
-    links, supports = random_links(5, 30, 2), 6
-    field = receptive_field(links, supports)
-    for episode in range(5):
-        links_of = [set(row.nonzero().flatten().tolist()) for row in links[episode]]
-        once = set(range(supports)).union(*(links_of[graph] for graph in range(supports)))
-        twice = once.union(*(links_of[graph] for graph in once))
-        order = field.order[episode].tolist()
-        assert order[:supports] == list(range(supports))
-        assert set(order[: len(once)]) == once
-        assert set(order[: len(twice)]) == twice
-        assert len(once) <= field.first.shape[1]
+def test_the_first_place_is_the_graph_itself_and_free_places_say_so() -> None:
+    links = nearest(distances_within(torch.tensor([[0.0], [1.0], [5.0]]), torch.tensor([0, 0, 1])).unsqueeze(0), 3)
+    assert links.source[0, :, 0].tolist() == [0, 1, 2]
+    assert links.taken[0].tolist() == [[True, True, False], [True, True, False], [True, False, False]]
+    assert links.source[0, :2, 1].tolist() == [1, 0]
 
 
 def test_dropout_of_attention_follows_training_mode() -> None:
