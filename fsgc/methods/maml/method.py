@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -18,7 +19,11 @@ from fsgc.episodes.batches import EpisodeBatch
 from fsgc.errors import SettingsError
 from fsgc.methods.contract import TaskShape
 from fsgc.methods.learned import LearnedMethod, Loss, accuracy
-from fsgc.methods.maml.accumulate import accumulated
+from fsgc.methods.maml.accumulate import accumulated, known_gradient
+from fsgc.methods.maml.descent import Descent
+from fsgc.methods.maml.episode_network import EpisodeNetwork, is_written_out
+from fsgc.methods.maml.flat_weights import FlatWeights
+from fsgc.methods.maml.scorer import cross_entropy_error
 from fsgc.methods.maml.side_by_side import EpisodeGraphs
 from fsgc.methods.maml.stacked_embedder import StackedEmbedder, can_be_stacked
 from fsgc.nn.embedder import Embedder
@@ -114,12 +119,17 @@ class Maml(LearnedMethod):
         self.settings = settings
         self.network = MamlNetwork(shape, settings)
         self.transductive = settings.norm == "episode"
+        self.layout: FlatWeights | None = None
+        if is_written_out(settings, training=False):
+            self.layout = FlatWeights(dict(self.network.named_parameters()), settings, shape.num_features)
         self._nodes = torch.zeros(0, dtype=torch.int64)
+        self._one_hot = False
 
     def attach_graphs(self, graphs: GraphStore, features: FeatureTable) -> None:
-        """Also keep how many nodes a graph has, by which episodes are put into chunks."""
+        """Also keep how many nodes a graph has, by which episodes are put into chunks, and if features are one-hot."""
         super().attach_graphs(graphs, features)
         self._nodes = torch.from_numpy(graphs.num_nodes).long()
+        self._one_hot = np.array_equal(features.table, np.eye(*features.table.shape))
 
     def predict(self, episodes: EpisodeBatch) -> Tensor:
         """Logits of every query after adaptation, `[B, N·Q, N]`; nothing in it is random."""
@@ -129,6 +139,8 @@ class Maml(LearnedMethod):
 
     def loss(self, batch: EpisodeBatch) -> Loss:
         """Mean cross-entropy of all queries after adaptation."""
+        if self._written_out is not None:
+            return self._loss_written_out(batch, self._written_out)
         start = dict(self.network.named_parameters())
         right: list[Tensor] = []
 
@@ -143,14 +155,59 @@ class Maml(LearnedMethod):
         total = accumulated(parts(), list(start.values()))
         return Loss(total, torch.stack(right).sum(), {"cross_entropy": total})
 
+    @property
+    def _written_out(self) -> FlatWeights | None:
+        return self.layout if is_written_out(self.settings, self.training) else None
+
+    @torch.no_grad()
+    def _gradient_written_out(self, batch: EpisodeBatch, layout: FlatWeights) -> tuple[Tensor, Tensor, Tensor]:
+        """The loss, the accuracy and the gradient `[W]`."""
+        start, settings = layout.pack(dict(self.network.named_parameters())), self.settings
+        losses, right, grads = [], [], []
+        for chunk in self._chunks(batch):
+            episodes = EpisodeBatch(batch.graphs[chunk], batch.shots)
+            share = len(chunk) / len(batch.graphs)
+            descent = self._descent(episodes, layout)
+            vectors, steps = descent.descend(start.repeat(len(chunk), 1), settings.inner_steps, not settings.first_order)
+            queries = self._on(episodes.query, layout)
+            run = queries.run(vectors)
+            scores, labels = run.scored.logits, episodes.labels
+            error, _ = cross_entropy_error(scores, F.one_hot(labels, scores.shape[2]).to(scores.dtype))
+            grad = descent.ascend(queries.gradient(run, error)[0], steps)
+            grads.append(grad.sum(0) / len(batch.graphs))
+            right.append(share * accuracy(scores, labels))
+            losses.append(share * F.cross_entropy(scores.flatten(0, 1), labels.flatten()))
+        return torch.stack(losses).sum(), torch.stack(right).sum(), torch.stack(grads).sum(0)
+
+    def _loss_written_out(self, batch: EpisodeBatch, layout: FlatWeights) -> Loss:
+        value, right, grad = self._gradient_written_out(batch, layout)
+        total = known_gradient(value, layout.unpack(grad), list(self.network.parameters()))
+        return Loss(total, right, {"cross_entropy": total})
+
+    def _descent(self, episodes: EpisodeBatch, layout: FlatWeights) -> Descent:
+        labels = F.one_hot(episodes.support_labels, episodes.graphs.shape[1])
+        supports = self._on(episodes.support, layout)
+        return Descent(supports, labels.to(supports.ones), self.settings.inner_lr)
+
+    def _on(self, graphs: Tensor, layout: FlatWeights) -> EpisodeNetwork:
+        return EpisodeNetwork(EpisodeGraphs.make(self.graphs, graphs), self.settings, layout, self._one_hot)
+
     def configure_optimizers(self) -> torch.optim.Optimizer:
         """Adam, for the outer loop."""
         return torch.optim.Adam(self.parameters(), lr=self.settings.lr)
 
     def _predict(self, episodes: EpisodeBatch) -> Tensor:
+        if self._written_out is not None:
+            return self._predict_written_out(episodes, self._written_out)
         start = {name: weight.detach().requires_grad_() for name, weight in self.network.named_parameters()}
         with torch.enable_grad():
             return self._query_scores(episodes, start, self.settings.test_steps, second_order=False).detach()
+
+    @torch.no_grad()
+    def _predict_written_out(self, episodes: EpisodeBatch, layout: FlatWeights) -> Tensor:
+        start = layout.pack(dict(self.network.named_parameters())).repeat(len(episodes.graphs), 1)
+        vectors, _ = self._descent(episodes, layout).descend(start, self.settings.test_steps, keep=False)
+        return self._on(episodes.query, layout).run(vectors).scored.logits
 
     def _query_scores(self, episodes: EpisodeBatch, start: Weights, steps: int, second_order: bool) -> Tensor:
         """Adapt from `start` and score the queries, `[B, N·Q, N]`."""
