@@ -17,8 +17,8 @@ from torch import Tensor
 from fsgc.methods.maml import norm_relu, read_out, scorer
 from fsgc.methods.maml.flat_weights import FlatWeights, Pieces
 from fsgc.methods.maml.row_maps import Neighbours, Parts, input_maps
-from fsgc.methods.maml.weight_products import WeightProducts, centred, dot, gradients, multiply, own
 from fsgc.methods.maml.side_by_side import EpisodeGraphs
+from fsgc.methods.maml.weight_products import WeightProducts, centred, dot, gradients, multiply, own
 from fsgc.nn.segments import Segments
 from fsgc.nn.settings import EmbedderSettings
 
@@ -51,14 +51,14 @@ class Run(NamedTuple):
 
 
 class Pull(NamedTuple):
-    """What the backward pass keeps: the gradients at
+    """What the backward pass keeps: gradients.
 
     Attributes:
-        total: the rows before LayerNorm.
-        rows: of each convolution, the rows before its norm.
-        mixing: `Run.mixing`.
-        first: `WeightProducts.first`.
-        hops: what the products of weights are cut from, `[B, d+1, 2·d]`.
+        total: at the rows before LayerNorm.
+        rows: of each convolution, at the rows before its norm.
+        mixing: at `Run.mixing`.
+        first: at `WeightProducts.first`.
+        hops: at what the products of weights are cut from, `[B, d+1, 2·d]`.
         norms: of each convolution, what its norm keeps.
         read: what the read-out keeps.
         scored: what the head keeps.
@@ -132,7 +132,10 @@ class EpisodeNetwork:
                 to_next = torch.cat([torch.bmm(hidden.mT, after), after.sum(1, keepdim=True)], 1)
                 hop = torch.cat([to_next, hop], 2)
             row, of_norm, norm = self.norm.backward(at.normed[index], of_hidden)
-            rows.append(row), hops.append(hop), norms.append(norm), of_norms.append(of_norm)
+            rows.append(row)
+            hops.append(hop)
+            norms.append(norm)
+            of_norms.append(of_norm)
             if index:
                 mixing.append(self.neighbours.mix(row, own(at.weights, index)))
                 of_own.append(dot(row, at.mixing[index - 1]))

@@ -95,7 +95,7 @@ class FlatWeights(nn.Module):
     def cut(self, vectors: Tensor) -> Pieces:
         """Views of the vectors of episodes, `[B, W]`."""
         parts = torch.split(vectors, [shape.numel() for shape in self.piece_shapes], 1)
-        views = [part.unflatten(1, shape) for part, shape in zip(parts, self.piece_shapes, strict=True)]
+        views = [part.view(len(vectors), *shape) for part, shape in zip(parts, self.piece_shapes, strict=True)]
         n = self.convs
         eps, first, middle, rest = views[0], views[1], views[2 : 2 + 3 * n], views[2 + 3 * n :]
         return Pieces(eps, first, middle[:n], middle[n : 2 * n], middle[2 * n :], *rest)

@@ -10,20 +10,23 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from fsgc.methods.maml import norm_relu, scorer
+from fsgc.methods.maml import scorer
 from fsgc.methods.maml.episode_network import EpisodeNetwork, Pull, Run
 from fsgc.methods.maml.flat_weights import Pieces
 from fsgc.methods.maml.weight_products import centred, dot, gradients_push, multiply_push, own, tangent_of_own
 
 
-def hessian_product(network: EpisodeNetwork, at: Run, pull: Pull, share: Tensor, direction: Tensor) -> Tensor:
+def hessian_product(
+    network: EpisodeNetwork, at: Run, pull: Pull, share: Tensor, count: int, direction: Tensor
+) -> Tensor:
     """The derivative, `[B, W]`, of the gradient at the weights in a direction, `[B, W]`.
 
     Args:
         network: the network on the supports.
         at: its forward pass.
-        pull: its backward pass from the gradient of the mean cross-entropy.
+        pull: its backward pass from the gradient of the cross-entropy.
         share: the softmax of the logits, `[B, M, N]`.
+        count: what the cross-entropy is divided by.
         direction: the tangent of the weights.
     """
     tangents = network.layout.cut(direction)
@@ -47,7 +50,7 @@ def hessian_product(network: EpisodeNetwork, at: Run, pull: Pull, share: Tensor,
     scored = scorer.push(at.scored, pooled, (tangents.embed, tangents.hidden, tangents.scores))
 
     # The backward pass.
-    error = scorer.cross_entropy_push(share, scored.logits)
+    error = scorer.cross_entropy_push(share, scored.logits, count)
     pooled, of_head = scorer.push_back(at.scored, pull.scored, scored, error)
     total, of_read = network.read.push_back(at.read, pull.read, read, pooled)
     of_bias = total.sum(1, keepdim=True)

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from fsgc.methods.maml.row_maps import Parts
+from fsgc.methods.maml.row_maps import Parts, relu_back_
 from fsgc.nn.fused_norm import EPS
 
 WEIGHTS = 4
@@ -79,9 +79,9 @@ class NormRelu:
         return Normed(weights, unit, torch.addcmul(after, unit, scale).clamp_(min=0), mean.add_(before), root)
 
     def backward(self, at: Normed, grad: Tensor) -> tuple[Tensor, Tensor, Pulled]:
-        """The gradient at `y` to those at `x`, `[B, n, d]`, and at the weights, `[B, 4, d]`."""
+        """The gradient at `y`, which is overwritten, to those at `x`, `[B, n, d]`, and the weights, `[B, 4, d]`."""
         _, scale, _, mean_scale = at.weights.split(1, 1)
-        passed = torch.ops.aten.threshold_backward(grad, at.result, 0)
+        passed = relu_back_(grad, at.result)
         sizes, total, slope = self.parts.sizes, self.parts.mean(passed), self.parts.mean(passed * at.unit)
         level = total - at.root * (1 - mean_scale) * at.mean * slope
         inner = torch.addcmul(passed, at.unit, self.parts.spread(slope), value=-1)
@@ -101,14 +101,14 @@ class NormRelu:
         shrink = self.parts.mean(at.unit * unit)
         unit.addcmul_(at.unit, self.parts.spread(shrink), value=-1)
         result = torch.addcmul(after, unit, at_scale).addcmul_(at.unit, scale)
-        return torch.ops.aten.threshold_backward(result, at.result, 0), Pushed(weights, unit, mean, shrink)
+        return relu_back_(result, at.result), Pushed(weights, unit, mean, shrink)
 
     def push_back(self, at: Normed, pulled: Pulled, pushed: Pushed, grad: Tensor) -> tuple[Tensor, Tensor]:
-        """The tangent of the gradient at `y` to those of the gradients at `x` and at the weights."""
+        """The tangent of the gradient at `y`, overwritten, to those of the gradients at `x` and at the weights."""
         spread, mean = self.parts.spread, self.parts.mean
         _, at_scale, _, at_mean_scale = at.weights.split(1, 1)
         _, scale, _, mean_scale = pushed.weights.split(1, 1)
-        passed = torch.ops.aten.threshold_backward(grad, at.result, 0)
+        passed = relu_back_(grad, at.result)
         sizes, total = self.parts.sizes, mean(passed)
         slope = mean((passed * at.unit).addcmul_(pulled.passed, pushed.unit))
         root, kept = -at.root * pushed.shrink, 1 - at_mean_scale

@@ -15,7 +15,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from fsgc.methods.maml.row_maps import Parts
+from fsgc.methods.maml.row_maps import Parts, relu_back_
 from fsgc.nn.fused_norm import EPS
 
 
@@ -81,7 +81,7 @@ class ReadOut:
         shrink = (at.unit * unit).sum(-1, keepdim=True).div_(t.shape[2])
         unit.addcmul_(at.unit, shrink, value=-1)
         result = torch.addcmul(shift, unit, at.weights[:, :1]).addcmul_(at.unit, scale)
-        return self._pool(torch.ops.aten.threshold_backward(result, at.result, 0)), Pushed(weights, unit, shrink)
+        return self._pool(relu_back_(result, at.result)), Pushed(weights, unit, shrink)
 
     def push_back(self, at: Read, pulled: Pulled, pushed: Pushed, grad: Tensor) -> tuple[Tensor, Tensor]:
         """The tangent of the gradient at graphs to those of the gradients at `t` and at the weights."""
@@ -100,4 +100,4 @@ class ReadOut:
     def _unpool(self, at: Read, grad: Tensor) -> Tensor:
         grad = F.pad(grad, (0, 0, 0, 1))
         rows = self.parts.spread(grad / self.parts.sizes if self.mean else grad)
-        return torch.ops.aten.threshold_backward(rows, at.result, 0)
+        return relu_back_(rows, at.result)

@@ -1,6 +1,6 @@
 """Sums over graphs and over neighbours on the rows of episodes, `[B, n, d]`, and linear maps of input features.
 
-They are the maps of `fsgc.nn.segments` and `fsgc.nn.adjacency` without autograd, whose gradients MAML writes out itself.
+They are the maps of `fsgc.nn.segments` and `fsgc.nn.adjacency` without autograd: MAML writes out its gradients.
 """
 
 from __future__ import annotations
@@ -19,6 +19,11 @@ from fsgc.nn.segments import Segments
 
 def _bag(order: Tensor, rows: Tensor, pointer: Tensor) -> Tensor:
     return F.embedding_bag(order, rows, pointer, mode="sum", include_last_offset=True)
+
+
+def relu_back_(grad: Tensor, result: Tensor) -> Tensor:
+    """The gradient, or the tangent, past ReLU, in place: zero where ReLU's result is."""
+    return torch.ops.aten.threshold_backward.grad_input(grad, result, 0, grad_input=grad)
 
 
 @dataclass(frozen=True, eq=False)

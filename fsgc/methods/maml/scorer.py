@@ -89,20 +89,21 @@ def push_back(at: Scored, pulled: Pulled, pushed: Pushed, error: Tensor) -> tupl
     return _product_rule(at_embedded, embed, pulled.embedded, d_embed), (first, second, third)
 
 
-def cross_entropy_error(logits: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
-    """The gradient of each episode's mean cross-entropy at its logits `[B, M, N]`, and the softmax it is made of.
+def cross_entropy_error(logits: Tensor, target: Tensor, count: int) -> tuple[Tensor, Tensor]:
+    """The gradient of each episode's cross-entropy at its logits `[B, M, N]`, and the softmax it is made of.
 
     Args:
         logits: the logits.
         target: one-hot labels, `[M, N]`.
+        count: what the sum over rows is divided by.
     """
     share = torch.softmax(logits, 2)
-    return (share - target).div_(logits.shape[1]), share
+    return (share - target).div_(count), share
 
 
-def cross_entropy_push(share: Tensor, logits: Tensor) -> Tensor:
+def cross_entropy_push(share: Tensor, logits: Tensor, count: int) -> Tensor:
     """The tangent of that gradient for one of the logits."""
-    return (share * (logits - (share * logits).sum(2, keepdim=True))).div_(logits.shape[1])
+    return (share * (logits - (share * logits).sum(2, keepdim=True))).div_(count)
 
 
 def _matrix(with_bias: Tensor) -> Tensor:

@@ -90,8 +90,8 @@ def centred(matrix: Tensor) -> Tensor:
 
 
 def dot(a: Tensor, b: Tensor) -> Tensor:
-    """The sum of the products of all numbers of an episode, `[B, …]` twice to `[B]`."""
-    return torch.bmm(a.flatten(1).unsqueeze(1), b.flatten(1).unsqueeze(2)).flatten()
+    """The sum of the products of all numbers of an episode, `[B, n, d]` twice to `[B]`."""
+    return (a * b).sum((1, 2))
 
 
 def _cut(first: Tensor, hops: list[Tensor], jump: Tensor) -> WeightProducts:
