@@ -70,7 +70,7 @@ class NormRelu:
 
     def forward(self, x: Tensor, weights: Tensor) -> Normed:
         """Rows `[B, n, d]`, which are overwritten, and weights `[B, 4, d]`."""
-        before, scale, after, mean_scale = weights.split(1, 1)
+        before, scale, after, mean_scale = torch.split(weights, 1, 1)
         mean = self.parts.mean(x)
         # Not as a · (m + b) - b: with a = 1, equal rows have to become zeros exactly.
         unit = x.sub_(self.parts.spread(mean * mean_scale + before * (mean_scale - 1)))
@@ -80,7 +80,7 @@ class NormRelu:
 
     def backward(self, at: Normed, grad: Tensor) -> tuple[Tensor, Tensor, Pulled]:
         """The gradient at `y`, which is overwritten, to those at `x`, `[B, n, d]`, and the weights, `[B, 4, d]`."""
-        _, scale, _, mean_scale = at.weights.split(1, 1)
+        _, scale, _, mean_scale = torch.split(at.weights, 1, 1)
         passed = relu_back_(grad, at.result)
         sizes, total, slope = self.parts.sizes, self.parts.mean(passed), self.parts.mean(passed * at.unit)
         level = total - at.root * (1 - mean_scale) * at.mean * slope
@@ -93,8 +93,8 @@ class NormRelu:
 
     def push(self, at: Normed, x: Tensor, weights: Tensor) -> tuple[Tensor, Pushed]:
         """Tangents of `x`, which are overwritten, and of the weights to that of `y`."""
-        before, scale, after, mean_scale = weights.split(1, 1)
-        _, at_scale, _, at_mean_scale = at.weights.split(1, 1)
+        before, scale, after, mean_scale = torch.split(weights, 1, 1)
+        _, at_scale, _, at_mean_scale = torch.split(at.weights, 1, 1)
         mean = self.parts.mean(x).add_(before)
         unit = x.sub_(self.parts.spread(mean * at_mean_scale + at.mean * mean_scale - before))
         unit.mul_(self.parts.spread(at.root))
@@ -106,8 +106,8 @@ class NormRelu:
     def push_back(self, at: Normed, pulled: Pulled, pushed: Pushed, grad: Tensor) -> tuple[Tensor, Tensor]:
         """The tangent of the gradient at `y`, overwritten, to those of the gradients at `x` and at the weights."""
         spread, mean = self.parts.spread, self.parts.mean
-        _, at_scale, _, at_mean_scale = at.weights.split(1, 1)
-        _, scale, _, mean_scale = pushed.weights.split(1, 1)
+        _, at_scale, _, at_mean_scale = torch.split(at.weights, 1, 1)
+        _, scale, _, mean_scale = torch.split(pushed.weights, 1, 1)
         passed = relu_back_(grad, at.result)
         sizes, total = self.parts.sizes, mean(passed)
         slope = mean((passed * at.unit).addcmul_(pulled.passed, pushed.unit))

@@ -58,7 +58,7 @@ class ReadOut:
 
     def forward(self, t: Tensor, weights: Tensor) -> tuple[Tensor, Read]:
         """Rows `[B, n, d]`, which are overwritten, to graphs `[B, M, d]`."""
-        scale, shift = weights.split(1, 1)
+        scale, shift = torch.split(weights, 1, 1)
         square = torch.linalg.vector_norm(t, dim=-1, keepdim=True).square_()
         root = square.div_(t.shape[2]).add_(EPS).rsqrt_()
         unit = t.mul_(root)
@@ -67,7 +67,7 @@ class ReadOut:
 
     def backward(self, at: Read, grad: Tensor) -> tuple[Tensor, Tensor, Pulled]:
         """The gradient at graphs to those at `t` and at the weights."""
-        scale, _ = at.weights.split(1, 1)
+        scale, _ = torch.split(at.weights, 1, 1)
         passed = self._unpool(at, grad)
         product = passed * at.unit
         slope = torch.bmm(product, scale.mT).div_(product.shape[2])
@@ -76,7 +76,7 @@ class ReadOut:
 
     def push(self, at: Read, t: Tensor, weights: Tensor) -> tuple[Tensor, Pushed]:
         """Tangents of `t`, which are overwritten, and of the weights to that of graphs."""
-        scale, shift = weights.split(1, 1)
+        scale, shift = torch.split(weights, 1, 1)
         unit = t.mul_(at.root)
         shrink = (at.unit * unit).sum(-1, keepdim=True).div_(t.shape[2])
         unit.addcmul_(at.unit, shrink, value=-1)

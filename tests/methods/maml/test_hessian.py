@@ -47,7 +47,7 @@ def test_the_norm_over_whole_episodes_as_well() -> None:
 def test_wide_features_as_codes_are_the_same_as_rows(one_hot: bool) -> None:
     store = mixed_store()
     codes = np.arange(int(store.node_ptr[-1])) % 70
-    table = np.eye(70) if one_hot else np.random.default_rng(0).normal(size=(70, 66))
+    table = (torch.eye(70) if one_hot else torch.randn(70, 66, generator=torch.Generator().manual_seed(0))).numpy()
     tensors = GraphTensors(store, FeatureTable(table, codes))
     assert tensors.features.code is not None
     _compare(Setting(tensors, one_hot), GraphTensors(store, torch.from_numpy(table[codes])))
