@@ -25,14 +25,19 @@ def accumulated(parts: Iterable[Tensor], weights: Sequence[Tensor]) -> Tensor:
         sums = [a + b for a, b in zip(sums, grads, strict=True)] if sums else list(grads)
     if total is None:
         raise ValueError("accumulated: there is no part")
-    return _KnownGradient.apply(total, sums, *weights)  # type: ignore[no-untyped-call]
+    return known_gradient(total, sums, weights)
+
+
+def known_gradient(value: Tensor, grads: Sequence[Tensor], weights: Sequence[Tensor]) -> Tensor:
+    """A number whose gradients at the weights are known already; `backward` hands them on."""
+    return _KnownGradient.apply(value, grads, *weights)  # type: ignore[no-untyped-call]
 
 
 class _KnownGradient(torch.autograd.Function):
     """A number whose gradient was computed before."""
 
     @staticmethod
-    def forward(ctx: Any, value: Tensor, grads: list[Tensor], *_weights: Tensor) -> Tensor:
+    def forward(ctx: Any, value: Tensor, grads: Sequence[Tensor], *_weights: Tensor) -> Tensor:
         ctx.grads = grads
         return value.clone()
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -18,7 +19,10 @@ from fsgc.episodes.batches import EpisodeBatch
 from fsgc.errors import SettingsError
 from fsgc.methods.contract import TaskShape
 from fsgc.methods.learned import LearnedMethod, Loss, accuracy
-from fsgc.methods.maml.accumulate import accumulated
+from fsgc.methods.maml.accumulate import accumulated, known_gradient
+from fsgc.methods.maml.descent import MeanLoss, ascend, descend
+from fsgc.methods.maml.episode_network import EpisodeNetwork, is_written_out
+from fsgc.methods.maml.flat_weights import FlatWeights
 from fsgc.methods.maml.side_by_side import EpisodeGraphs
 from fsgc.methods.maml.stacked_embedder import StackedEmbedder, can_be_stacked
 from fsgc.nn.embedder import Embedder
@@ -28,8 +32,9 @@ from fsgc.nn.norms import Groups
 from fsgc.nn.settings import EmbedderSettings
 from fsgc.settings import Count, Positive, settings
 
-SUPPORT_NODES_AT_ONCE = 4096
-"""About how many support nodes the episodes of a chunk have; bounds memory, and larger chunks were not faster."""
+NODES_AT_ONCE_CPU = 2048
+NODES_AT_ONCE_ACCELERATOR = 131_072
+"""About how many nodes a pass takes, by device: on a CPU its arrays then stay near the processor."""
 
 
 @settings
@@ -114,12 +119,17 @@ class Maml(LearnedMethod):
         self.settings = settings
         self.network = MamlNetwork(shape, settings)
         self.transductive = settings.norm == "episode"
+        self.layout: FlatWeights | None = None
+        if is_written_out(settings, training=False):
+            self.layout = FlatWeights(dict(self.network.named_parameters()), settings, shape.num_features)
         self._nodes = torch.zeros(0, dtype=torch.int64)
+        self._one_hot = False
 
     def attach_graphs(self, graphs: GraphStore, features: FeatureTable) -> None:
-        """Also keep how many nodes a graph has, by which episodes are put into chunks."""
+        """Also keep how many nodes a graph has, by which episodes are put into chunks, and if features are one-hot."""
         super().attach_graphs(graphs, features)
         self._nodes = torch.from_numpy(graphs.num_nodes).long()
+        self._one_hot = np.array_equal(features.table, np.eye(*features.table.shape))
 
     def predict(self, episodes: EpisodeBatch) -> Tensor:
         """Logits of every query after adaptation, `[B, N·Q, N]`; nothing in it is random."""
@@ -129,6 +139,8 @@ class Maml(LearnedMethod):
 
     def loss(self, batch: EpisodeBatch) -> Loss:
         """Mean cross-entropy of all queries after adaptation."""
+        if self._written_out is not None:
+            return self._loss_written_out(batch, self._written_out)
         start = dict(self.network.named_parameters())
         right: list[Tensor] = []
 
@@ -143,14 +155,62 @@ class Maml(LearnedMethod):
         total = accumulated(parts(), list(start.values()))
         return Loss(total, torch.stack(right).sum(), {"cross_entropy": total})
 
+    @property
+    def _written_out(self) -> FlatWeights | None:
+        return self.layout if is_written_out(self.settings, self.training) else None
+
+    @torch.no_grad()
+    def _gradient_written_out(self, batch: EpisodeBatch, layout: FlatWeights) -> tuple[Tensor, Tensor, Tensor]:
+        """The loss, the accuracy and the gradient `[W]`."""
+        start, settings = layout.pack(dict(self.network.named_parameters())), self.settings
+        losses, right, grads = [], [], []
+        for chunk in self._chunks(batch):
+            episodes = EpisodeBatch(batch.graphs[chunk], batch.shots)
+            supports, queries = self._loss_on(episodes.support, layout), self._loss_on(episodes.query, layout)
+            vectors, kept = descend(
+                supports, start.repeat(len(chunk), 1), settings.inner_steps, settings.inner_lr, not settings.first_order
+            )
+            grad, logits, _ = queries.gradient(vectors, keep=False)
+            grads.append(ascend(supports, grad, kept, settings.inner_lr).sum(0))
+            scores, share = _class_major(logits), len(chunk) / len(batch.graphs)
+            right.append(share * accuracy(scores, episodes.labels))
+            losses.append(share * F.cross_entropy(scores.flatten(0, 1), episodes.labels.flatten()))
+        return torch.stack(losses).sum(), torch.stack(right).sum(), torch.stack(grads).sum(0) / len(batch.graphs)
+
+    def _loss_written_out(self, batch: EpisodeBatch, layout: FlatWeights) -> Loss:
+        value, right, grad = self._gradient_written_out(batch, layout)
+        total = known_gradient(value, layout.unpack(grad), list(self.network.parameters()))
+        return Loss(total, right, {"cross_entropy": total})
+
+    def _loss_on(self, graphs: Tensor, layout: FlatWeights) -> MeanLoss:
+        """The loss on the graphs of each episode, `[B, N, M]`, in as many parts as they are large."""
+        nodes = self._nodes[graphs.cpu()].sum()
+        parts = 1 if self.transductive else max(1, round(float(nodes) / self._nodes_at_once))
+        networks, targets = [], []
+        for part in graphs.chunk(parts, 2):
+            laid_out = EpisodeGraphs.make(self.graphs, part)
+            networks.append(EpisodeNetwork(laid_out, self.settings, layout, self._one_hot))
+            classes = torch.eye(part.shape[1]).to(laid_out.features.table)
+            targets.append(classes.repeat_interleave(part.shape[2], 0))
+        return MeanLoss(networks, targets)
+
     def configure_optimizers(self) -> torch.optim.Optimizer:
         """Adam, for the outer loop."""
         return torch.optim.Adam(self.parameters(), lr=self.settings.lr)
 
     def _predict(self, episodes: EpisodeBatch) -> Tensor:
+        if self._written_out is not None:
+            return self._predict_written_out(episodes, self._written_out)
         start = {name: weight.detach().requires_grad_() for name, weight in self.network.named_parameters()}
         with torch.enable_grad():
             return self._query_scores(episodes, start, self.settings.test_steps, second_order=False).detach()
+
+    @torch.no_grad()
+    def _predict_written_out(self, episodes: EpisodeBatch, layout: FlatWeights) -> Tensor:
+        start = layout.pack(dict(self.network.named_parameters())).repeat(len(episodes.graphs), 1)
+        supports, queries = self._loss_on(episodes.support, layout), self._loss_on(episodes.query, layout)
+        vectors, _ = descend(supports, start, self.settings.test_steps, self.settings.inner_lr)
+        return _class_major(queries.logits(vectors))
 
     def _query_scores(self, episodes: EpisodeBatch, start: Weights, steps: int, second_order: bool) -> Tensor:
         """Adapt from `start` and score the queries, `[B, N·Q, N]`."""
@@ -176,5 +236,15 @@ class Maml(LearnedMethod):
     def _chunks(self, episodes: EpisodeBatch) -> list[Tensor]:
         """Cut a batch, int64 positions in it; episodes of similar size come together, so that little is filled up."""
         nodes = self._nodes[episodes.support.cpu()].sum((1, 2))
-        at_once = max(1, round(SUPPORT_NODES_AT_ONCE / float(nodes.double().mean())))
-        return list(torch.split(nodes.argsort(stable=True), at_once))
+        chunks = max(1, round(float(nodes.sum()) / self._nodes_at_once))
+        return list(torch.tensor_split(nodes.argsort(stable=True), min(chunks, len(nodes))))
+
+    @property
+    def _nodes_at_once(self) -> int:
+        return NODES_AT_ONCE_CPU if self.graphs.device.type == "cpu" else NODES_AT_ONCE_ACCELERATOR
+
+
+def _class_major(parts: list[Tensor]) -> Tensor:
+    """Logits of some graphs of each class, `[B, N·m, N]`, and of others, to those of all, `[B, N·M, N]`."""
+    way = parts[0].shape[2]
+    return torch.cat([part.view(len(part), way, -1, way) for part in parts], 2).flatten(1, 2)

@@ -127,7 +127,7 @@ def test_a_batch_is_its_episodes_one_at_a_time(
 ) -> None:
     method = _in_double(_method(episodes, **changes), episodes)
     batch = _batch(episodes)
-    monkeypatch.setattr(maml_method, "SUPPORT_NODES_AT_ONCE", 100)
+    monkeypatch.setattr(maml_method, "NODES_AT_ONCE_CPU", 100)
     assert 1 < len(method._chunks(batch)) < 6
     single = [EpisodeBatch(graphs[None], batch.shots) for graphs in batch.graphs]
     scores = method.predict(batch)
@@ -190,6 +190,22 @@ def test_predicting_needs_no_gradients_around_and_changes_nothing(episodes: Epis
     assert not scores.requires_grad
     assert all(torch.equal(before[name], value) for name, value in method.state_dict().items())
     assert all(parameter.grad is None for parameter in method.parameters())
+
+
+def test_neither_predicting_nor_training_records_a_graph(episodes: Episodes) -> None:
+    method = _method(episodes)
+    recorded: list[Tensor] = []
+
+    def record(x: Tensor) -> Tensor:
+        recorded.append(x)
+        return x
+
+    with torch.autograd.graph.saved_tensors_hooks(record, lambda x: x):
+        method.loss(_batch(episodes))
+        method.eval().predict(_batch(episodes))
+        assert recorded == []
+        _method(episodes, conv="gcn").loss(_batch(episodes))  # by autograd: the hook works
+    assert recorded
 
 
 def test_test_steps_are_those_of_prediction(episodes: Episodes) -> None:
