@@ -17,6 +17,7 @@ from fsgc.cluster.task import Answer, Order, fulfil
 from fsgc.tables.dvc import Dvc
 
 PADDING = 50 * 2**20
+WAITS = "waits in training"
 EPOCH = 2  # in which a training waits to be killed; two epochs are done
 
 
@@ -32,7 +33,7 @@ def faulty(order: Order, *stores: bytes) -> Answer:
         os.kill(os.getpid(), signal.SIGKILL)
     if kind == "raises":
         raise RuntimeError("not ours")
-    with watched_training(directory, model):
+    with watched_training(directory, model, waits=kind == WAITS):
         answer = fulfil(order, *stores)
     if kind == "pads":
         answer = Answer({**answer.files, "../padding": bytes(PADDING)}, answer.reason)
@@ -40,15 +41,15 @@ def faulty(order: Order, *stores: bytes) -> Answer:
     return answer
 
 
-def watched_training(directory: Path, model: str) -> Any:
-    """Training that notes every epoch it computes, and by whom, and in the midst of it waits while it has a fault."""
+def watched_training(directory: Path, model: str, waits: bool) -> Any:
+    """Training that notes every epoch it computes, and by whom, and that may wait in its midst while it has a fault."""
     from fsgc.training.callbacks import SeedEachEpoch
 
     plain = SeedEachEpoch.on_train_epoch_start
 
     def noted(self: SeedEachEpoch, trainer: Any, module: Any) -> None:
         note(directory, "epoch", model, str(trainer.current_epoch), str(os.getpid()))
-        while trainer.current_epoch == EPOCH and (directory / model).exists():
+        while waits and trainer.current_epoch == EPOCH and (directory / model).exists():
             time.sleep(0.05)
         plain(self, trainer, module)
 

@@ -30,7 +30,7 @@ from fsgc.cluster.runner import OOM_RETRIES
 from fsgc.tables.lock import unrecorded
 from fsgc.tables.plan import load_works
 from fsgc.tables.status import status_of
-from tests.cluster.faults import EPOCH, PADDING, Faulty
+from tests.cluster.faults import EPOCH, PADDING, WAITS, Faulty
 from tests.cluster.namespace import bring_up_loopback
 from tests.cluster.small import PARAMS
 
@@ -159,7 +159,7 @@ def all_well(stage: Stage) -> dict[str, Any]:
 
 def node_dies(stage: Stage, **options: Any) -> dict[str, Any]:
     """A node is killed in the middle of the training of `gin`."""
-    stage.open(gin="waits in training")
+    stage.open(gin=WAITS)
 
     def kill() -> None:
         process = int(stage.noted(f"epoch gin {EPOCH}")[3])

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -31,7 +32,7 @@ def _table(root: Path) -> Table:
     return cost_table(Results(find_cells(root)), Project(root), load_paper())
 
 
-def _record(table: Table, name: str) -> dict[str, float]:
+def _record(table: Table, name: str) -> dict[str, Any]:
     return table.frame.filter(pl.col("name") == name).drop("part", "name").row(0, named=True)
 
 
