@@ -30,13 +30,14 @@ Play = Callable[[str], dict[str, Any]]
 
 
 @pytest.fixture(scope="module")
-def dvc_project(tmp_path_factory: pytest.TempPathFactory) -> Project:
-    """A copy of the whole project in which three cells are wanted."""
+def dvc_project(stores: Path, tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """A copy of the whole project, with DVC, in which the same cells are wanted and have their stores."""
     project = copy_project(tmp_path_factory.mktemp("ray"))
-    lists = {**LISTS, "shots": [2], "models": ["untrained", "gin", "gcn"]}
-    (project.root / "tables" / "params.yaml").write_text(yaml.safe_dump({"small": lists}))
-    (project.root / "tables" / "dvc.lock").unlink(missing_ok=True)
-    shutil.rmtree(project.root / "tables" / "cells", ignore_errors=True)
+    tables = project.root / "tables"
+    (tables / "params.yaml").write_text(yaml.safe_dump({"small": LISTS}))
+    (tables / "dvc.lock").unlink(missing_ok=True)
+    shutil.rmtree(tables / "cells", ignore_errors=True)
+    shutil.copytree(stores / "tables" / "data", tables / "data", dirs_exist_ok=True)
     project.set_params(**PARAMS)
     project.commit()
     return project
@@ -193,17 +194,16 @@ def test_full_object_stores_lose_nothing(play: Play) -> None:
 
 
 def test_a_killed_driver_does_not_compute_finished_cells_again(play: Play, dvc_project: Project) -> None:
-    wanted = {f"triangles_gen-2shot-{model}-seed0" for model in ("untrained", "gin", "gcn")}
     result = play("driver_dies")
     assert result["before"], result["first"]
     code, _, errors = result["second"]
     assert code == 0, errors
-    assert f"3 cells, {len(result['before'])} of them current" in errors
-    assert set(result["after"]) == wanted
+    assert f"6 cells, {len(result['before'])} of them current" in errors
+    assert set(result["after"]) == CELLS
     assert {cell: result["after"][cell] for cell in result["before"]} == result["before"]
     # What the next run would go by.
-    assert (result["states"], result["unrecorded"]) == (["current"] * 3, [])
+    assert (result["states"], result["unrecorded"]) == (["current"] * 6, [])
     # DVC itself is asked whether it has taken over every cell.
-    stages = [f"evaluate@{cell}" for cell in sorted(wanted)]
+    stages = [f"evaluate@{cell}" for cell in sorted(CELLS)]
     status = dvc_project.ok(sys.executable, "-m", "dvc", "--cd", "tables", "status", "--json", *stages)
     assert json.loads(status) == {}

@@ -39,6 +39,9 @@ SMALL: dict[str, dict[str, Any]] = {"gsm": {"fine_tune_steps": 2, "batches_per_e
 # What waits for the host for every episode: AS-MAML's controller decides when to stop, one episode after the other.
 PER_EPISODE = {("as_maml", "step"): {"_local_scalar_dense"}}
 
+# Methods that want the indices of episodes where their weights are; evaluation leaves them on the host.
+INDICES_BESIDE_WEIGHTS = {"maml", "faith", "faith_inductive"}
+
 
 @pytest.fixture
 def device(request: pytest.FixtureRequest) -> Iterator[str]:
@@ -120,6 +123,16 @@ def test_a_step_and_predictions_are_those_of_the_host(name: str, device: str, ep
         assert {each.device.type for each in found} == {device}
         for ours, host in zip(found, expected, strict=True):
             torch.testing.assert_close(ours.cpu(), host, rtol=1e-3, atol=1e-4)
+
+
+@every_device
+@pytest.mark.parametrize("name", [name for name in LEARNED if name not in INDICES_BESIDE_WEIGHTS])
+def test_indices_of_episodes_may_stay_on_the_host(name: str, device: str, episodes: Episodes) -> None:
+    scene = Scene.of(name, episodes, device)
+    (expected,) = scene.predict()
+    (found,) = replace(scene, test=scene.test.to(torch.device("cpu"))).predict()
+    assert found.device.type == device
+    torch.testing.assert_close(found.cpu(), expected.cpu())
 
 
 @every_device
