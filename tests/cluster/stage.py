@@ -44,7 +44,7 @@ HEALTH = {
 }
 # A node whose memory is taken to be full whatever runs on it.
 FULL = {"RAY_memory_usage_threshold": "0.0001", "RAY_memory_monitor_refresh_ms": "100"}
-PATIENCE = 120  # seconds; not an expectation, only so that a scene ends
+PATIENCE = 300  # seconds; not an expectation, only so that a scene ends
 
 
 class Stage:

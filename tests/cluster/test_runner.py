@@ -20,7 +20,7 @@ from tests.cluster.namespace import inside, token_of_its_own, why_not
 from tests.cluster.small import LISTS, PARAMS, outcomes, timeless
 from tests.pipeline.project import ROOT, Project, copy_project
 
-PATIENCE = 400  # seconds; not an expectation, only so that a hanging cluster does not hang the tests
+PATIENCE = 900  # seconds; not an expectation, only so that a hanging cluster does not hang the tests
 MODELS = ("wl", "untrained", "gin")
 CELLS = {f"triangles_gen-{shots}shot-{model}-seed0" for shots in (2, 3) for model in MODELS}
 ONCE = dict.fromkeys(MODELS, 1)
