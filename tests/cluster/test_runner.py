@@ -45,13 +45,13 @@ def dvc_project(stores: Path, tmp_path_factory: pytest.TempPathFactory) -> Proje
 
 @pytest.fixture(scope="module")
 def play(stores: Path, dvc_project: Project, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Play]:
-    """Plays a scene of `tests.cluster.stage` on a cluster that is started once."""
+    """Plays a scene of `tests.cluster.scenes` on a cluster that is started once."""
     reason = why_not()
     if reason is not None:
         pytest.skip(f"a cluster on the loopback interface: {reason}")
     path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
     process = subprocess.Popen(
-        inside([sys.executable, "-m", "tests.cluster.stage", str(stores)]),
+        inside([sys.executable, "-m", "tests.cluster.scenes", str(stores)]),
         cwd=ROOT,
         env={
             **dvc_project.environment,
