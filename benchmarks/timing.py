@@ -5,13 +5,17 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
+from benchmarks.device import wait_for_device
+
 
 def seconds(work: Callable[[], object], repeats: int) -> float:
     """The least of `repeats` timings: what the machine can do when nothing else disturbs it."""
     best = float("inf")
     for _ in range(repeats):
+        wait_for_device()
         start = time.perf_counter()
         work()
+        wait_for_device()
         best = min(best, time.perf_counter() - start)
     return best
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from fsgc.report.accuracy import overview_table
 from fsgc.report.cells import find_cells, workspace_of
 from fsgc.report.comparison import Comparisons
+from fsgc.report.cost import cost_table
 from fsgc.report.details import page_data
 from fsgc.report.docs import PAGE, fill_readme, write_docs
 from fsgc.report.figures.collect import draw_latent_spaces, draw_results
@@ -49,7 +50,8 @@ def build_docs(root: Path, directory: Path, readme: Path | None, embed: bool = T
     """
     results, paper, workspace = Results(find_cells(root)), load_paper(), workspace_of(root)
     comparisons = Comparisons(results)
-    tables, figures = all_tables(results, workspace, comparisons), draw_all(results, root, embed, comparisons)
+    tables = [*all_tables(results, workspace, comparisons), cost_table(results, Project(root), paper)]
+    figures = draw_all(results, root, embed, comparisons)
     written = write_docs(tables, results, figures, directory)
     write_page(directory / PAGE, results, tables, page_data(results, comparisons, paper), figures)
     if readme is not None:
