@@ -54,7 +54,7 @@ def propose_split(
         novel: the novel classes, if the user has chosen them.
     """
     classes = in_order(sizes)
-    way = way or max(2, min(LARGEST_WAY, len(classes) // 3))
+    way = max(2, min(LARGEST_WAY, len(classes) // 3)) if way is None else way
     if way < 2:
         raise SettingsError(f"way: {way} classes are nothing to choose from; use at least 2")
     if len(classes) < 2 * way:
@@ -77,6 +77,12 @@ def propose_split(
         pools += [*held_out, *(sizes[c] - held for c, held in zip(base, held_out, strict=True))]
     else:
         pools += [sizes[c] for c in base]
+    if min(pools) < 2:
+        smallest = min(classes, key=lambda c: sizes[c])
+        raise SettingsError(
+            f"the class {smallest!r} has {sizes[smallest]} graphs, too few for an episode with a labelled graph and a "
+            f"query in every part of the split; add graphs to it, or leave it out with a larger --min-class"
+        )
     return Proposal(way, base, validation, chosen, min(pools) - 1)
 
 

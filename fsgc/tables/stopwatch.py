@@ -1,0 +1,240 @@
+"""What one method takes on one dataset, by the clock: preparation, a training step, test episodes pooled and alone.
+
+Nothing is trained to the end. A step takes as long with the first weights as with the last, and a test episode with
+untrained weights as long as with trained ones; only AS-MAML, whose number of steps is learned, may differ. A method
+without gradient steps (a search, as the discriminant's) is fitted whole.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from importlib import import_module
+from itertools import islice
+from pathlib import Path
+from statistics import median
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from fsgc.errors import SettingsError
+from fsgc.methods.contract import Method, Run, TaskShape
+from fsgc.training.report import peak_memory
+from fsgc.workspace import Workspace
+
+if TYPE_CHECKING:
+    from fsgc.episodes.batches import Episodes
+    from fsgc.experiment import Experiment, Keys
+    from fsgc.methods.contract import Scope
+    from fsgc.methods.learned import LearnedMethod
+
+WARM_UP = 2
+ALONE = 25
+"""Single episodes, of which the first are warm-up and the median of the rest is taken."""
+
+
+@dataclass(frozen=True)
+class Timing:
+    """What a method takes, in seconds on one thread, unless it says otherwise.
+
+    Attributes:
+        dataset: key of the dataset.
+        shots: K.
+        model: the method.
+        prepare_seconds: what is done once for the dataset: the prepared store (a Gram matrix, super-classes,
+            descriptors), and what the first batch of test episodes took beyond the others; 0 if it wants no store.
+        step_milliseconds: a training episode, or a graph where training is on graphs; None without gradient steps.
+        epoch_seconds: an epoch with its validation, by the steps it has; None without gradient steps.
+        fit_seconds: the whole of a training without gradient steps; None with them.
+        unit: what a step is counted in: `episodes` or `graphs`; empty without gradient steps.
+        pooled_milliseconds: a test episode in batches as the evaluation has them.
+        alone_milliseconds: a test episode by itself, the median of several.
+        peak_megabytes: main memory the process took at most.
+        load: the system's load average at the end, of one minute; this process alone makes it 1.
+    """
+
+    dataset: str
+    shots: int
+    model: str
+    prepare_seconds: float
+    step_milliseconds: float | None
+    epoch_seconds: float | None
+    fit_seconds: float | None
+    unit: str
+    pooled_milliseconds: float
+    alone_milliseconds: float
+    peak_megabytes: float
+    load: float
+
+    def train_seconds(self, epochs: float | None) -> float | None:
+        """What a training of so many epochs takes; None if that needs their number and it is not known."""
+        if self.epoch_seconds is None:
+            return self.fit_seconds
+        return None if epochs is None else epochs * self.epoch_seconds
+
+
+@dataclass(frozen=True)
+class _Scratch(Workspace):
+    """A workspace whose prepared store is made anew, elsewhere."""
+
+    scratch: Path = Path()
+
+    def prepared(self, _keys: Keys, _scope: Scope) -> Path:
+        """The directory of the store to be made."""
+        return self.scratch / "prepared"
+
+
+def measure(workspace: Workspace, experiment: Experiment, budget: float = 3.0) -> Timing:
+    """Time a method; each of training, validation and pooled test for about `budget` seconds."""
+    from fsgc.api import ensure_episodes
+    from fsgc.methods.registry import method_entry
+    from fsgc.steps import prepare
+    from fsgc.steps.open import open_episodes
+    from fsgc.training.run import make_method
+
+    ensure_episodes(workspace, experiment)
+    with TemporaryDirectory(prefix="fsgc-") as scratch:
+        elsewhere = _Scratch(workspace.root, Path(scratch))
+        wanted = method_entry(experiment.keys.model).method().preparation
+        if wanted:
+            import_module(wanted.maker.partition(":")[0])  # what imports take is no part of it
+        prepare_seconds = _timed(lambda: prepare.run(elsewhere, experiment))
+        episodes = open_episodes(elsewhere, experiment)
+        method = make_method(experiment.training, TaskShape.of(episodes), experiment.keys.seed)
+        method.attach(episodes)
+        training = _training(method, episodes, experiment, Path(scratch), budget)
+        first, pooled = _pooled(method, episodes, budget)
+        alone = _alone(method, episodes)
+    keys = experiment.keys
+    return Timing(
+        dataset=keys.dataset,
+        shots=keys.shots,
+        model=keys.model,
+        prepare_seconds=prepare_seconds + first if wanted else 0.0,
+        **training,
+        pooled_milliseconds=1000 * pooled,
+        alone_milliseconds=1000 * alone,
+        peak_megabytes=peak_memory() / 1e6,
+        load=load_average(),
+    )
+
+
+def load_average() -> float:
+    """Of the last minute; 0 where the system does not tell."""
+    import psutil
+
+    try:
+        return float(psutil.getloadavg()[0])
+    except (OSError, AttributeError):
+        return 0.0
+
+
+def _timed(work: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start
+
+
+def _training(
+    method: Method, episodes: Episodes, experiment: Experiment, scratch: Path, budget: float
+) -> dict[str, Any]:
+    """The entries of a `Timing` about training."""
+    from fsgc.methods.learned import LearnedMethod
+
+    loop = experiment.training.train
+    if isinstance(method, LearnedMethod) and type(method).fit is LearnedMethod.fit:
+        return _steps(method, episodes, experiment, budget)
+    run = Run(episodes, loop, experiment.keys.seed, scratch / "state", scratch / "curves", "stopwatch")
+    return {
+        "step_milliseconds": None,
+        "epoch_seconds": None,
+        "fit_seconds": _timed(lambda: method.fit(run)),
+        "unit": "",
+    }
+
+
+class _Clock:
+    """Batches that end when the time is up; what lies between two of them is a step."""
+
+    def __init__(self, batches: Iterable[Any], budget: float) -> None:
+        self.batches, self.budget = batches, budget
+        self.seconds: list[float] = []
+        self.units: list[int] = []
+
+    def __iter__(self) -> Iterator[Any]:
+        begin = time.perf_counter()
+        for batch in self.batches:
+            start = time.perf_counter()
+            yield batch
+            self.seconds.append(time.perf_counter() - start)
+            self.units.append(len(batch.graphs))
+            if len(self.seconds) > WARM_UP and time.perf_counter() - begin > self.budget:
+                return
+
+    @property
+    def per_batch(self) -> float:
+        """Seconds of a batch, after the warm-up if there is anything after it."""
+        counted = self.seconds[WARM_UP:] or self.seconds[-1:]
+        return sum(counted) / len(counted)
+
+    @property
+    def per_unit(self) -> float:
+        """Seconds of an episode or a graph."""
+        place = WARM_UP if len(self.seconds) > WARM_UP else -1
+        return sum(self.seconds[place:]) / sum(self.units[place:])
+
+
+def _steps(method: LearnedMethod, episodes: Episodes, experiment: Experiment, budget: float) -> dict[str, Any]:
+    """Steps through Lightning, as in training, and batches of validation."""
+    import pytorch_lightning as pl
+
+    from fsgc.training.plan import BatchPlan
+
+    logging.getLogger("pytorch_lightning").setLevel(logging.ERROR)
+    warnings.filterwarnings("ignore", module="pytorch_lightning")
+    loop = experiment.training.train
+    plan = BatchPlan(loop.batch_size, loop.episodes_per_epoch, experiment.keys.seed)
+    batches = method.train_batches(episodes, plan, 0)
+    if not len(batches):
+        raise SettingsError(f"{experiment.keys.model} has no training data on {experiment.keys.dataset}")
+    clock = _Clock(batches, budget)
+    trainer = pl.Trainer(
+        accelerator="cpu", devices=1, precision=loop.precision, max_epochs=1, gradient_clip_val=loop.gradient_clip,
+        limit_val_batches=0, logger=False, enable_checkpointing=False, enable_progress_bar=False,
+        enable_model_summary=False,
+    )  # fmt: skip
+    trainer.fit(method, train_dataloaders=clock)
+    method.move("cpu")
+    method.eval()
+    checks = method.val_batches(episodes, replace(plan, size=method.episodes_at_once))
+    checked = _Clock(checks, budget / 2)
+    with torch.no_grad():
+        for batch in checked:
+            method.validate(batch)
+    return {
+        "step_milliseconds": 1000 * clock.per_unit,
+        "epoch_seconds": len(batches) * clock.per_batch + len(checks) * checked.per_batch,
+        "fit_seconds": None,
+        "unit": method.trains_on,
+    }
+
+
+@torch.no_grad()
+def _pooled(method: Method, episodes: Episodes, budget: float) -> tuple[float, float]:
+    """What the first batch of test episodes took beyond the others, and an episode of the others, in seconds."""
+    clock = _Clock(episodes.batches("test", method.episodes_at_once), budget)
+    for batch in clock:
+        method.predict(batch)
+    first = clock.seconds[0] - clock.units[0] * clock.per_unit
+    return max(0.0, first), clock.per_unit
+
+
+@torch.no_grad()
+def _alone(method: Method, episodes: Episodes) -> float:
+    """One episode at a time: the median, in seconds."""
+    batches = islice(episodes.batches("test", 1), ALONE)
+    return median([_timed(lambda batch=batch: method.predict(batch)) for batch in batches][WARM_UP:])  # type: ignore[misc]
