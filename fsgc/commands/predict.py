@@ -135,12 +135,17 @@ def _summary(classifier: FewShotClassifier, new: RawGraphs, probabilities: Float
     ]
     if classifier.engine_.transductive:
         sentences.append("this model looks at all new graphs together: other company may change a prediction")
-    known = [number for number, c in enumerate(new.classes) if c is not None]
+    classes = {str(c) for c in classifier.classes_}
+    known = [number for number, c in enumerate(new.classes) if c in classes]
+    others = Counter(str(c) for c in new.classes if c is not None and c not in classes)
     if known:
         right = sum(str(classifier.classes_[best[number]]) == new.classes[number] for number in known)
         sentences.append(
             f"{len(known)} of them came with a label, which was not looked at: {right / len(known):.1%} are right"
         )
+    if others:
+        shown = ", ".join(list(others)[:4]) + (", …" if len(others) > 4 else "")
+        sentences.append(f"{others.total()} of them came with a label that no labelled graph has ({shown})")
     return sentences
 
 

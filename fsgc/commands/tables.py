@@ -128,7 +128,7 @@ def docs(root: Path, out: Path, embed: bool) -> None:
     "-k", "--shots", default=5, show_default=True, type=click.IntRange(1), help="K, labelled graphs per class."
 )
 @click.option(
-    "--budget", default=3.0, show_default=True, type=click.FloatRange(0.01), help="Seconds for each thing measured."
+    "--budget", default=2.0, show_default=True, type=click.FloatRange(0.01), help="Seconds for each thing measured."
 )
 @click.option("--even-if-busy", is_flag=True, help="Measure although something else is computing.")
 @click.option(

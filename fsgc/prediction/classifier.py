@@ -110,8 +110,8 @@ class FewShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def predict_proba(self, graphs: Graphs) -> Floats:
         """Probabilities of the classes, `[M, C]`: the softmax of the scores, as in training.
 
-        How far they can be trusted differs between methods: docs/your-graphs.md tells what was measured, and the
-        confidences of `leave_one_out` how it is with these labelled graphs. `calibrate` scales the scores accordingly.
+        How far they can be believed differs between methods and numbers of labelled graphs; the confidences of
+        `leave_one_out` tell how it is with these. `calibrate` scales the scores accordingly.
         """
         self._check_fitted()
         scale = self.score_scale() if self.calibrate else 1.0

@@ -13,6 +13,7 @@ from fsgc.data.encodings import FeatureTable
 from fsgc.data.graph_store import GraphStore
 from fsgc.errors import FsgcError, SettingsError, StoreError
 from fsgc.methods.contract import Method, TaskShape
+from fsgc.methods.kernel.method import KernelMethod
 from fsgc.methods.learned import LearnedMethod
 from fsgc.methods.registry import METHODS, method_entry
 from fsgc.prediction.contract import Engine
@@ -34,6 +35,8 @@ class MethodEngine(Engine):
 
     def __init__(self, name: str, method: Method, shape: TaskShape, restored: Restored | None = None) -> None:
         self.name, self.method, self.way, self.width = name, method, shape.way, shape.num_features
+        if isinstance(method, KernelMethod):
+            restored = None  # a kernel has learned nothing of the labels of other graphs: it compares those it is given
         self.encoder = restored.inputs.encoder if restored else None
         self.transductive = method.transductive
         if restored:

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from fsgc.methods.learned import LearnedMethod
 
 WARM_UP = 2
+SLOW = 5
+"""A first batch that takes so many times the budget is the only one: next to it a warm-up is nothing."""
 ALONE = 25
 """Single episodes, of which the first are warm-up and the median of the rest is taken."""
 
@@ -88,7 +90,7 @@ class _Scratch(Workspace):
         return self.scratch / "prepared"
 
 
-def measure(workspace: Workspace, experiment: Experiment, budget: float = 3.0) -> Timing:
+def measure(workspace: Workspace, experiment: Experiment, budget: float = 2.0) -> Timing:
     """Time a method; each of training, validation and pooled test for about `budget` seconds."""
     from fsgc.api import ensure_episodes
     from fsgc.methods.registry import method_entry
@@ -172,20 +174,25 @@ class _Clock:
             yield batch
             self.seconds.append(time.perf_counter() - start)
             self.units.append(len(batch.graphs))
-            if len(self.seconds) > WARM_UP and time.perf_counter() - begin > self.budget:
+            spent = time.perf_counter() - begin
+            if spent > self.budget and (len(self.seconds) > 1 or spent > SLOW * self.budget):
                 return
 
     @property
+    def warm_up(self) -> int:
+        """Batches that do not count; at least one does."""
+        return min(WARM_UP, len(self.seconds) - 1)
+
+    @property
     def per_batch(self) -> float:
-        """Seconds of a batch, after the warm-up if there is anything after it."""
-        counted = self.seconds[WARM_UP:] or self.seconds[-1:]
+        """Seconds of a batch."""
+        counted = self.seconds[self.warm_up :]
         return sum(counted) / len(counted)
 
     @property
     def per_unit(self) -> float:
         """Seconds of an episode or a graph."""
-        place = WARM_UP if len(self.seconds) > WARM_UP else -1
-        return sum(self.seconds[place:]) / sum(self.units[place:])
+        return sum(self.seconds[self.warm_up :]) / sum(self.units[self.warm_up :])
 
 
 def _steps(method: LearnedMethod, episodes: Episodes, experiment: Experiment, budget: float) -> dict[str, Any]:
@@ -204,10 +211,11 @@ def _steps(method: LearnedMethod, episodes: Episodes, experiment: Experiment, bu
     clock = _Clock(batches, budget)
     trainer = pl.Trainer(
         accelerator="cpu", devices=1, precision=loop.precision, max_epochs=1, gradient_clip_val=loop.gradient_clip,
-        limit_val_batches=0, logger=False, enable_checkpointing=False, enable_progress_bar=False,
-        enable_model_summary=False,
+        limit_val_batches=1, num_sanity_val_steps=0, inference_mode=False, logger=False, enable_checkpointing=False,
+        enable_progress_bar=False, enable_model_summary=False,
     )  # fmt: skip
-    trainer.fit(method, train_dataloaders=clock)
+    # After the clock, one small batch of validation: a schedule of learning rates may ask for its loss.
+    trainer.fit(method, train_dataloaders=clock, val_dataloaders=method.val_batches(episodes, replace(plan, size=1)))
     method.move("cpu")
     method.eval()
     checks = method.val_batches(episodes, replace(plan, size=method.episodes_at_once))

@@ -107,15 +107,24 @@ def test_labels_of_new_graphs_are_only_looked_at_in_the_end(folders: tuple[Path,
     known, _ = folders
     output = _run("wl", "--support", known, "--query", known)
     assert "20 of them came with a label, which was not looked at: " in output
+    text = (known / "labels.csv").read_text()
+    (known / "labels.csv").write_text(text.replace("ring", "circle").replace("star", "asterisk"))
+    again = _run("wl", "--support", known, "--query", known)
+    assert "20 of them came with a label, which was not looked at: " in again
+    other = known.with_name("other")
+    other.mkdir()
+    (other / "edges.csv").write_text((known / "edges.csv").read_text())
+    (other / "labels.csv").write_text(text)
+    output = _run("wl", "--support", known, "--query", other)
+    assert "12 of them came with a label, which was not looked at: " in output
+    assert "8 of them came with a label that no labelled graph has (ring, star)" in output
 
 
 def test_a_trained_model(folders: tuple[Path, Path], model_file: Callable[[str], Path], tmp_path: Path) -> None:
     arguments = ("--support", folders[0], "--query", folders[1], "-o", tmp_path / "out.csv")
     result = CliRunner().invoke(main, ["predict", str(model_file("pn")), *map(str, arguments)])
     assert result.exit_code == 1
-    assert result.output.startswith(
-        "Error: the model looks at the labels of nodes (C, N, …), but these graphs have none"
-    )
+    assert result.output.startswith("Error: the model looks at the labels of nodes (C, N), but these graphs have none")
     assert not (tmp_path / "out.csv").exists()
 
 

@@ -33,9 +33,16 @@ def test_the_clock_leaves_the_warm_up_out(monkeypatch: pytest.MonkeyPatch) -> No
     for _ in short:
         now[0] += 3.0
     assert (short.per_batch, short.per_unit) == (3.0, 0.75)
+    for cost, batches in ((6.0, 1), (4.0, 2)):
+        slow = _Clock([_Batch()] * 100, budget=1.0)
+        for _ in slow:
+            now[0] += cost
+        assert (len(slow.seconds), slow.per_batch) == (batches, cost)
 
 
-@pytest.mark.parametrize(("model", "unit"), [("pn", "episodes"), ("gin", "graphs"), ("wl", ""), ("untrained", "")])
+@pytest.mark.parametrize(
+    ("model", "unit"), [("pn", "episodes"), ("gin", "graphs"), ("as_maml", "episodes"), ("wl", ""), ("untrained", "")]
+)
 def test_a_method_is_measured_without_being_trained(model: str, unit: str, tmp_path: Path) -> None:
     experiment = Experiment.from_params(SMALL, dataset="triangles_gen", model=model, shots=2, seed=0)
     found = measure(Workspace(tmp_path), experiment, budget=0.05)
