@@ -37,7 +37,7 @@ def load_tables(root: Path) -> tuple[list[Cell | FaultyCell], list[Table]]:
 
     cells = find_cells(root)
     results = Results(cells)
-    reliabilities, measured = kept_beside(results, root)
+    reliabilities, measured = kept_beside(results, root, "never")
     return cells, all_tables(results, workspace_of(root), None, reliabilities, measured)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Literal
 
 from fsgc.report.accuracy import overview_table
 from fsgc.report.cells import find_cells, workspace_of
@@ -52,7 +53,7 @@ def build_docs(root: Path, directory: Path, readme: Path | None, embed: bool = T
         embed: as for `build_report`.
     """
     results, paper, workspace = Results(find_cells(root)), load_paper(), workspace_of(root)
-    comparisons, (reliabilities, measured) = Comparisons(results), kept_beside(results, root)
+    comparisons, (reliabilities, measured) = Comparisons(results), kept_beside(results, root, "anew")
     tables = all_tables(results, workspace, comparisons, reliabilities, measured)
     figures = draw_all(results, root, embed, comparisons, reliabilities)
     written = write_docs(tables, results, figures, directory)
@@ -66,10 +67,12 @@ def build_docs(root: Path, directory: Path, readme: Path | None, embed: bool = T
     return [*written, directory / PAGE]
 
 
-def kept_beside(results: Results, root: Path) -> tuple[Reliabilities, Measured | None]:
-    """What is kept with the results in small files: reliability curves, and what methods take."""
+def kept_beside(
+    results: Results, root: Path, scores: Literal["anew", "missing", "never"] = "missing"
+) -> tuple[Reliabilities, Measured | None]:
+    """What is kept with the results in small files: reliability curves (see there for `scores`), what methods take."""
     project = Project(root)
-    return Reliabilities.of(results, project.kept(RELIABILITY)), Measured.load(project.kept(EFFICIENCY))
+    return Reliabilities.of(results, project.kept(RELIABILITY), scores), Measured.load(project.kept(EFFICIENCY))
 
 
 def draw_all(

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import polars as pl
@@ -56,13 +57,25 @@ class Reliabilities:
     curves: dict[ResultKey, Reliability]
 
     @classmethod
-    def of(cls, results: Results, kept: Path | None = None) -> Reliabilities:
-        """From the scores of all results that have them, else from the kept file."""
+    def of(
+        cls, results: Results, kept: Path | None = None, scores: Literal["anew", "missing", "never"] = "missing"
+    ) -> Reliabilities:
+        """From the kept file and from scores, of which all seeds of a result must be here.
+
+        Args:
+            results: whose curves are wanted.
+            kept: the file; it need not be there.
+            scores: whether to read scores wherever they are, which takes a while, only where nothing is kept, or never.
+        """
         stored = _read(kept) if kept is not None and kept.exists() else {}
+        stored = {
+            key: curve for key, curve in stored.items() if key in results.found and _fits(curve, results.found[key])
+        }
         curves = {}
         for key, result in results.found.items():
-            curve = _from_scores(result) or stored.get(key)
-            if curve is not None and abs(curve.accuracy @ curve.count / curve.count.sum() - result.mean) < 1e-6:
+            wanted = scores == "anew" or (scores == "missing" and key not in stored)
+            curve = (_from_scores(result) if wanted else None) or stored.get(key)
+            if curve is not None and _fits(curve, result):
                 curves[key] = curve
         return cls(curves)
 
@@ -77,6 +90,11 @@ class Reliabilities:
         ]
         with replacing(path) as partial:
             pl.DataFrame(rows, schema=SCHEMA, orient="row").write_csv(partial, float_precision=9)
+
+
+def _fits(curve: Reliability, result: Result) -> bool:
+    """Whether a curve is of the same predictions, as far as their accuracy tells."""
+    return bool(abs(curve.accuracy @ curve.count / curve.count.sum() - result.mean) < 1e-6)
 
 
 def _from_scores(result: Result) -> Reliability | None:

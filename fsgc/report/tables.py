@@ -37,7 +37,7 @@ def all_tables(
     other = other_table(results, paper, comparisons)
     if other:
         tables.append(other)
-    calibration = calibration_table(results, paper, reliabilities or Reliabilities.of(results))
+    calibration = calibration_table(results, paper, reliabilities or Reliabilities({}))
     if calibration:
         tables.append(calibration)
     return [*tables, efficiency_table(results, paper, measured), dataset_table(paper, workspace)]

@@ -80,4 +80,4 @@ def test_timings_of_one_commit_and_machine_only() -> None:
     assert [(t.model, t.load) for t in joined.timings] == [("wl", 1.0), ("pn", 1.2)]
     assert [t.model for t in replace(later, timings=later.timings[:1]).followed_by(MEASURED).timings] == ["wl", "pn"]
     for change in ({"commit": "other"}, {"processor": "other"}, {"threads": 2}, {"versions": {"torch": "3"}}):
-        assert replace(MEASURED, **change).followed_by(later).timings == later.timings  # type: ignore[arg-type]
+        assert replace(MEASURED, **change).followed_by(later).timings == later.timings

@@ -16,6 +16,7 @@ from fsgc.report.figures.collect import draw_reliability
 from fsgc.report.paper import load_paper
 from fsgc.report.reliability import Reliabilities, calibration_table
 from fsgc.report.results import Results
+from fsgc.statistics.calibration import Reliability
 from fsgc.tables.grid import CellKey
 from fsgc.zarr_io import write_arrays
 from tests.report.made_cells import EPISODES, QUERIES, WAY, outcomes, write_cell
@@ -74,6 +75,21 @@ def test_what_was_kept_serves_where_scores_are_gone(cells_root: Path, tmp_path: 
     assert b"TRIANGLES" in figure.svg() or "TRIANGLES" in figure.drawing.axes[0].get_title()
     (curve,) = (line for line in figure.drawing.axes[0].lines if line.get_label() == "PN")
     assert len(curve.get_xdata()) == (again.curves[KEY].count >= 0.01 * again.curves[KEY].count.sum()).sum()  # type: ignore[arg-type]
+
+
+def test_scores_are_read_where_nothing_is_kept_or_anew(cells_root: Path, tmp_path: Path) -> None:
+    _scored(cells_root, CellKey(*KEY, 0), 0)
+    results, kept = Results(find_cells(cells_root)), tmp_path / "reliability.csv"
+    found = Reliabilities.of(results)
+    curve = found.curves[KEY]
+    other = Reliability(curve.confidence / 2, curve.accuracy, curve.count)
+    Reliabilities({KEY: other}).save(kept)
+    mean = {
+        name: Reliabilities.of(results, kept, name).curves[KEY].confidence[0] for name in ("anew", "missing", "never")
+    }  # type: ignore[arg-type]
+    assert mean["anew"] == pytest.approx(curve.confidence[0])
+    assert mean["missing"] == mean["never"] == pytest.approx(curve.confidence[0] / 2)
+    assert Reliabilities.of(results, tmp_path / "none.csv", "never").curves == {}
 
 
 def test_bins_of_other_cells_are_left_out(cells_root: Path, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ from click.testing import CliRunner
 
 from fsgc.cli import main
 from fsgc.experiment import Experiment
-from fsgc.tables import efficiency, stopwatch
+from fsgc.tables import efficiency
 from fsgc.tables.efficiency import Measured
 from fsgc.tables.stopwatch import _Clock, measure
 from fsgc.workspace import Workspace
@@ -23,7 +24,7 @@ class _Batch:
 
 def test_the_clock_leaves_the_warm_up_out(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [0.0]
-    monkeypatch.setattr(stopwatch.time, "perf_counter", lambda: now[0])
+    monkeypatch.setattr(time, "perf_counter", lambda: now[0])
     clock = _Clock([_Batch()] * 100, budget=20.0)
     for number, _ in enumerate(clock):
         now[0] += 7.0 if number < 2 else 2.0
