@@ -30,15 +30,16 @@ HEADINGS = (
 MEASURE = "fsgc tables efficiency"
 NOTES = (
     (
-        "Once, for the whole dataset: a Gram matrix, super-classes or descriptors, and what the first batch of test "
-        "episodes takes beyond the others. Training: steps and validation by the clock, times the steps of the epochs "
+        "Once, for the whole dataset: a Gram matrix, super-classes or descriptors, and what the first test episode "
+        "takes beyond the others. Training: steps and validation by the clock, times the steps of the epochs "
         "that the cells trained, means over seeds; a method without gradient steps was fitted whole. Peak: of main "
         "memory."
     ),
     (
-        "Pooled: in the batches of the evaluation, where episodes share graphs; alone: one episode at a time, the "
-        "median. Weights are untrained, which changes no time but that of AS-MAML, whose number of steps is learned. A "
-        "training episode of GIN, GAT, GCN and other methods trained on graphs is one graph."
+        "Pooled: in the batches of the evaluation (smaller ones for slow methods), where episodes share graphs; alone: "
+        "one episode at a time, the median. Weights are untrained, which changes no time but that of AS-MAML, whose "
+        "number of steps is learned. A training episode of GIN, GAT, GCN and other methods trained on graphs is one "
+        "graph."
     ),
     "In brackets the paper's times, on a 2080 Ti with an i7-9700K.",
 )

@@ -27,7 +27,7 @@ from fsgc.training.report import peak_memory
 from fsgc.workspace import Workspace
 
 if TYPE_CHECKING:
-    from fsgc.episodes.batches import Episodes
+    from fsgc.episodes.batches import EpisodeBatch, Episodes
     from fsgc.experiment import Experiment, Keys
     from fsgc.methods.contract import Scope
     from fsgc.methods.learned import LearnedMethod
@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 WARM_UP = 2
 SLOW = 5
 """A first batch that takes so many times the budget is the only one: next to it a warm-up is nothing."""
+LEAST_POOL = 32
+"""Test episodes of a batch, at least, however slow a method is."""
 ALONE = 25
 """Single episodes, of which the first are warm-up and the median of the rest is taken."""
 
@@ -48,12 +50,12 @@ class Timing:
         shots: K.
         model: the method.
         prepare_seconds: what is done once for the dataset: the prepared store (a Gram matrix, super-classes,
-            descriptors), and what the first batch of test episodes took beyond the others; 0 if it wants no store.
+            descriptors), and what the first test episode took beyond the others; 0 if it wants no store.
         step_milliseconds: a training episode, or a graph where training is on graphs; None without gradient steps.
         epoch_seconds: an epoch with its validation, by the steps it has; None without gradient steps.
         fit_seconds: the whole of a training without gradient steps; None with them.
         unit: what a step is counted in: `episodes` or `graphs`; empty without gradient steps.
-        pooled_milliseconds: a test episode in batches as the evaluation has them.
+        pooled_milliseconds: a test episode in batches as the evaluation has them, or smaller ones if that takes long.
         alone_milliseconds: a test episode by itself, the median of several.
         peak_megabytes: main memory the process took at most.
         load: the system's load average at the end, of one minute; this process alone makes it 1.
@@ -109,8 +111,8 @@ def measure(workspace: Workspace, experiment: Experiment, budget: float = 2.0) -
         method = make_method(experiment.training, TaskShape.of(episodes), experiment.keys.seed)
         method.attach(episodes)
         training = _training(method, episodes, experiment, Path(scratch), budget)
-        first, pooled = _pooled(method, episodes, budget)
-        alone = _alone(method, episodes)
+        first, alone = _alone(method, episodes)
+        pooled = _pooled(method, episodes, budget, alone)
     keys = experiment.keys
     return Timing(
         dataset=keys.dataset,
@@ -232,17 +234,26 @@ def _steps(method: LearnedMethod, episodes: Episodes, experiment: Experiment, bu
 
 
 @torch.no_grad()
-def _pooled(method: Method, episodes: Episodes, budget: float) -> tuple[float, float]:
-    """What the first batch of test episodes took beyond the others, and an episode of the others, in seconds."""
-    clock = _Clock(episodes.batches("test", method.episodes_at_once), budget)
-    for batch in clock:
-        method.predict(batch)
-    first = clock.seconds[0] - clock.units[0] * clock.per_unit
-    return max(0.0, first), clock.per_unit
+def _alone(method: Method, episodes: Episodes) -> tuple[float, float]:
+    """What the first test episode took beyond the others, and the median of these, in seconds."""
+    seconds = [
+        _timed(lambda batch=batch: method.predict(batch))  # type: ignore[misc]
+        for batch in islice(episodes.batches("test", 1), ALONE)
+    ]
+    middle = median(seconds[WARM_UP:])
+    return max(0.0, seconds[0] - middle), middle
 
 
 @torch.no_grad()
-def _alone(method: Method, episodes: Episodes) -> float:
-    """One episode at a time: the median, in seconds."""
-    batches = islice(episodes.batches("test", 1), ALONE)
-    return median([_timed(lambda batch=batch: method.predict(batch)) for batch in batches][WARM_UP:])  # type: ignore[misc]
+def _pooled(method: Method, episodes: Episodes, budget: float, alone: float) -> float:
+    """A test episode among others, in seconds; a batch takes no longer than some times the budget."""
+    size = min(method.episodes_at_once, max(LEAST_POOL, int(SLOW * budget / alone)))
+
+    def again_and_again() -> Iterator[EpisodeBatch]:
+        while True:
+            yield from episodes.batches("test", size)
+
+    clock = _Clock(again_and_again(), budget)
+    for batch in clock:
+        method.predict(batch)
+    return clock.per_unit
