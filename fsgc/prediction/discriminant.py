@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from fsgc.data.descriptors.store import LabelKinds
     from fsgc.methods.discriminant.views import GraphData
 
-VALUES = 3e9
-"""How many cosines of nodes leave-one-out may take; some ten seconds of one core for each 1e9."""
+VALUES = 1e9
+"""How many cosines of nodes leave-one-out may take: some fifteen seconds of one core."""
 
 
 class DiscriminantEngine(Engine):

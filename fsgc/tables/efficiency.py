@@ -6,6 +6,8 @@ import json
 import os
 import platform
 from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime
 from multiprocessing import get_context
@@ -142,8 +144,11 @@ def run(
 def _in_a_process(workspace: Workspace, experiment: Experiment, budget: float) -> Timing:
     """Measure in a process of its own, which begins with an empty memory."""
     os.environ |= dict.fromkeys(THREAD_VARIABLES, "1")
-    with get_context("spawn").Pool(1) as pool:
-        found = pool.apply(_on_one_thread, (workspace, experiment, budget))
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        try:
+            found = pool.submit(_on_one_thread, workspace, experiment, budget).result()
+        except BrokenProcessPool as error:
+            raise FsgcError("its process was killed, perhaps for want of memory") from error
     if isinstance(found, str):
         raise FsgcError(found)
     return found

@@ -24,7 +24,7 @@ from tests.report.made_cells import EPISODES, QUERIES, WAY, outcomes, write_cell
 KEY = ("triangles", 5, "pn")
 
 
-def _scored(root: Path, key: CellKey, seed: int) -> np.ndarray:  # type: ignore[type-arg]
+def _scored(root: Path, key: CellKey, seed: int) -> np.ndarray:
     """A cell whose scores are right where its outcomes say so."""
     correct = outcomes(seed, 0.7)
     path = write_cell(root, key, correct)
@@ -86,7 +86,7 @@ def test_scores_are_read_where_nothing_is_kept_or_anew(cells_root: Path, tmp_pat
     Reliabilities({KEY: other}).save(kept)
     mean = {
         name: Reliabilities.of(results, kept, name).curves[KEY].confidence[0] for name in ("anew", "missing", "never")
-    }  # type: ignore[arg-type]
+    }
     assert mean["anew"] == pytest.approx(curve.confidence[0])
     assert mean["missing"] == mean["never"] == pytest.approx(curve.confidence[0] / 2)
     assert Reliabilities.of(results, tmp_path / "none.csv", "never").curves == {}
