@@ -3,31 +3,20 @@
 from __future__ import annotations
 
 import os
-import time
 import warnings
-from collections.abc import Callable
 
 import torch
 import torch.nn.functional as F
 
 import fsgc
+from benchmarks.device import DEVICE, on_device
 from benchmarks.fresh import fresh_method
-from benchmarks.timing import report
+from benchmarks.timing import report, seconds
 from fsgc.episodes.batches import EpisodeBatch, Episodes
 from fsgc.methods.as_maml.method import AdaptiveStepMaml
 from tests.oracles.as_maml import PlainEpisode
 
 EPISODES_A_STEP, TESTED, PLAIN_EPISODES = 5, 32, 2
-
-
-def _seconds(work: Callable[[], object], repeats: int) -> float:
-    """The least of `repeats` timings of the process: others on the machine are not counted."""
-    best = float("inf")
-    for _ in range(repeats):
-        start = time.process_time()
-        work()
-        best = min(best, time.process_time() - start)
-    return best
 
 
 def _train_ours(method: AdaptiveStepMaml, batch: EpisodeBatch) -> float:
@@ -61,29 +50,29 @@ def _compare(key: str) -> None:
     episodes = fsgc.load_episodes(key, shots=5)
     method = fresh_method(episodes, "as_maml")
     assert isinstance(method, AdaptiveStepMaml)
-    batch = next(episodes.batches("train", EPISODES_A_STEP))
+    (batch,) = on_device([next(episodes.batches("train", EPISODES_A_STEP))])
     few = EpisodeBatch(batch.graphs[:PLAIN_EPISODES], batch.shots)
     steps = round(_train_ours(method, batch))
-    ours = _seconds(lambda: _train_ours(method, batch), 4) / EPISODES_A_STEP
-    theirs = _seconds(lambda: _train_plain(method, episodes, few, steps), 2) / PLAIN_EPISODES
+    ours = seconds(lambda: _train_ours(method, batch), 4) / EPISODES_A_STEP
+    theirs = seconds(lambda: _train_plain(method, episodes, few, steps), 2) / PLAIN_EPISODES
     report(f"{key} as_maml: training, ms an episode of {steps} steps", 1000 * ours, 1000 * theirs, "ms")
-    tested = next(episodes.batches("val", TESTED))
-    ours = _seconds(lambda: method.predict(tested), 3) / len(tested.graphs)
-    theirs = _seconds(lambda: _test_plain(method, episodes, few), 2) / PLAIN_EPISODES
+    (tested,) = on_device([next(episodes.batches("val", TESTED))])
+    ours = seconds(lambda: method.predict(tested), 3) / len(tested.graphs)
+    theirs = seconds(lambda: _test_plain(method, episodes, few), 2) / PLAIN_EPISODES
     report(f"{key} as_maml: test, ms an episode", 1000 * ours, 1000 * theirs, "ms")
     _roofline(key, method, episodes, tested, ours)
 
 
-def _roofline(key: str, method: AdaptiveStepMaml, episodes: Episodes, batch: EpisodeBatch, seconds: float) -> None:
+def _roofline(key: str, method: AdaptiveStepMaml, episodes: Episodes, batch: EpisodeBatch, ours: float) -> None:
     """What the products of a test episode take at the rate of the largest of them, and where the time goes."""
     settings, counts = method.settings, torch.from_numpy(episodes.graphs.num_nodes)
-    once = [_products(method, counts[graphs].flatten(1), episodes.way) for graphs in (batch.support, batch.query)]
+    once = [_products(method, counts[graphs.cpu()].flatten(1), episodes.way) for graphs in (batch.support, batch.query)]
     needed = 3 * settings.test_steps * once[0] + once[1]
-    x, weight = torch.randn(8, 256, settings.width), torch.randn(8, settings.width, settings.width)
-    rate = 2 * x.numel() * settings.width / _seconds(lambda: x @ weight, 30)
+    x, weight = (torch.randn(8, rows, settings.width, device=DEVICE) for rows in (256, settings.width))
+    rate = 2 * x.numel() * settings.width / seconds(lambda: x @ weight, 30)
     print(
         f"roofline of {key}: {needed / 1e9:.2f} GFLOP a test episode, {1000 * needed / rate:.1f} ms at "
-        f"{rate / 1e9:.0f} GFLOP/s; ours takes {seconds * rate / needed:.1f} times that"
+        f"{rate / 1e9:.0f} GFLOP/s; ours takes {ours * rate / needed:.1f} times that"
     )
     with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as profile:
         method.predict(batch)

@@ -6,7 +6,6 @@ Times are those of the processor, by one thread, so that other processes disturb
 from __future__ import annotations
 
 import os
-import time
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
@@ -19,8 +18,9 @@ from torch_geometric.data import Batch, Data
 from torch_geometric.nn import GATConv, GINConv, global_mean_pool
 
 import fsgc
-from benchmarks.fresh import training_of
-from benchmarks.timing import report
+from benchmarks.device import DEVICE, DataOnDevice, on_device
+from benchmarks.fresh import fresh_method
+from benchmarks.timing import report, seconds
 from fsgc.episodes.batches import EpisodeBatch, Episodes
 from fsgc.methods.contract import TaskShape
 from fsgc.methods.gsm.fine_tuning import episodes_at_once
@@ -36,16 +36,6 @@ TIMES = 20
 """Repeats of something that takes microseconds."""
 
 
-def _seconds(work: Callable[[], object], repeats: int) -> float:
-    """The least of `repeats` timings."""
-    best = float("inf")
-    for _ in range(repeats):
-        start = time.process_time()
-        work()
-        best = min(best, time.process_time() - start)
-    return best
-
-
 def _each(work: Callable[[], object]) -> float:
     """Seconds of something short."""
 
@@ -53,7 +43,7 @@ def _each(work: Callable[[], object]) -> float:
         for _ in range(TIMES):
             work()
 
-    return _seconds(often, 9) / TIMES
+    return seconds(often, 9) / TIMES
 
 
 class PlainGsm(nn.Module):
@@ -159,25 +149,25 @@ def _test_plain(
 
 def _method(key: str, shots: int) -> tuple[Episodes, GraphSpectralMeasures]:
     episodes = fsgc.load_episodes(key, shots=shots)
-    method = GraphSpectralMeasures(TaskShape.of(episodes), training_of(key, "gsm").method)
-    method.attach(episodes)
+    method = fresh_method(episodes, "gsm")
+    assert isinstance(method, GraphSpectralMeasures)
     return episodes, method.eval()
 
 
 def _compare(key: str) -> None:
     episodes, method = _method(key, 5)
     settings, shape = method.settings, TaskShape.of(episodes)
-    plain = PlainGsm(shape.num_features, shape.way, settings)
-    batch, few = (next(episodes.batches("test", count)) for count in (OURS, PLAIN))
-    cache: dict[int, Data] = {}
+    plain = PlainGsm(shape.num_features, shape.way, settings).to(DEVICE)
+    batch, few = on_device([next(episodes.batches("test", count)) for count in (OURS, PLAIN)])
+    cache = DataOnDevice()
     brief = replace(settings, fine_tune_steps=2)
     plain.settings = method.settings = brief  # both have met the data before the clock starts
     _test_plain(plain, episodes, cache, few, embed_once=False)
     method.predict(batch)
     plain.settings = method.settings = settings
-    ours = _seconds(lambda: method.predict(batch), 2) / OURS
+    ours = seconds(lambda: method.predict(batch), 2) / OURS
     for embed_once in (False, True):
-        theirs = _seconds(lambda: _test_plain(plain, episodes, cache, few, embed_once), 1) / PLAIN  # noqa: B023
+        theirs = seconds(lambda: _test_plain(plain, episodes, cache, few, embed_once), 1) / PLAIN  # noqa: B023
         form = "frozen part once" if embed_once else "whole model a step"
         report(f"{key} gsm: test, ms an episode; plain: {form}", 1000 * ours, 1000 * theirs, "ms")
     _against_the_roofline(key, 5, method, batch, ours)
@@ -199,13 +189,16 @@ def _against_the_roofline(
     inputs, outputs = (settings.gin_layers - 1) * settings.width, settings.heads * settings.width
     products, work = 0.0, 0
     for rows, width, times in ((round(n2), inputs, 2), (supports, settings.width, 3)):
-        x, weight = torch.randn(count, rows, width), torch.randn(count, outputs, width)
-        products += times * _each(partial(torch.bmm, x, weight.mT, out=torch.empty(count, rows, outputs))) / count
+        x, weight = (torch.randn(count, height, width, device=DEVICE) for height in (rows, outputs))
+        products += times * _each(partial(torch.bmm, x, weight.mT, out=x.new_empty(count, rows, outputs))) / count
         work += times * 2 * rows * width * outputs
     head = settings.head_width * (settings.width + 1 + method.way) + method.way
     weights = head + sum(p.numel() for p in method.attention.parameters())
-    own, grad, average, square = ([torch.rand(count * weights)] for _ in range(4))
-    adam = _each(partial(adam_step, own, grad, average, square, [torch.zeros(())], settings.fine_tune_lr)) / count
+    own, grad, average, square = ([torch.rand(count * weights, device=DEVICE)] for _ in range(4))
+    adam = (
+        _each(partial(adam_step, own, grad, average, square, [torch.zeros((), device=DEVICE)], settings.fine_tune_lr))
+        / count
+    )
     least = settings.fine_tune_steps * (products + adam)
     print(
         f"{key} {shots}-shot: {1000 * ours:.1f} ms an episode, {TESTED * ours / 60:.1f} min for {TESTED}; roofline "
@@ -219,14 +212,14 @@ def _against_the_roofline(
 
 def _ten_shot(key: str) -> None:
     episodes, method = _method(key, 10)
-    batch = next(episodes.batches("test", OURS))
-    ours = _seconds(lambda: method.predict(batch), 1) / OURS
+    (batch,) = on_device([next(episodes.batches("test", OURS))])
+    ours = seconds(lambda: method.predict(batch), 1) / OURS
     _against_the_roofline(key, 10, method, batch, ours)
 
 
 def _where_the_time_goes(key: str) -> None:
     episodes, method = _method(key, 5)
-    batch = next(episodes.batches("test", OURS))
+    (batch,) = on_device([next(episodes.batches("test", OURS))])
     method.predict(EpisodeBatch(batch.graphs[:1], batch.shots))
     with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as profile:
         method.predict(batch)

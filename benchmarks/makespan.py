@@ -1,19 +1,25 @@
 """How the time for the full grid falls with the size of a cluster, and where it stops: `python -m benchmarks.makespan`.
 
-Times of cells are those in `tables/cells` where they are computed; others are by the table below.
+Times of cells are those in `tables/cells`; a cell that is not computed is taken for the median of its method, and a
+method none of whose cells is computed by the table below. `python -m benchmarks.makespan DIR` takes other cells.
 """
 
 from __future__ import annotations
 
 import statistics
+import sys
+from dataclasses import replace
+from pathlib import Path
 
-from fsgc.cluster.makespan import Costs, limits, makespan
-from fsgc.tables.plan import Work, load_works
-from fsgc.tables.runner import by_model
-from fsgc.tables.status import status_of
+from fsgc.cluster.makespan import MEASURED, limits, makespan
+from fsgc.report.cells import find_cells
+from fsgc.report.cost import CellCost, Cost, cell_costs
+from fsgc.report.project import Project
+from fsgc.tables.grid import CELLS, CellKey
 
-# Minutes of one core for a cell, least and most over the datasets. Measured: maml, as_maml, gsm and, from episodes a
-# second, pn and pn_tae_mu. Methods that are not listed were given the time of the one they resemble.
+WORKERS = (1, 2, 4, 8, 16, 32, 64, 128, 256)
+# Minutes of one core for a cell, least and most over the datasets, as they once took. Methods that are not listed were
+# given the time of the one they resemble.
 MINUTES = {
     "maml": (5.0, 50.0),
     "as_maml": (13.0, 48.0),
@@ -30,39 +36,44 @@ RESEMBLES = {
     "pn_tae_mu_mean_std": "pn_tae_mu",
 }
 DATASETS = ("enzymes", "letter_high", "triangles", "graph_r52", "coil_del", "reddit")  # from least to most
-WORKERS = (1, 2, 4, 8, 16, 32, 64, 128, 256)
-# Seconds: handing over, and receiving and recording, as benchmarks.cluster measured; 100 MB of stores at 1 Gbit/s.
-COSTS = Costs(submit=0.007, receive=0.076, transfer=1.0)
 
 
-def seconds_of(work: Work) -> float:
-    """How long a cell takes: as long as it did, else by the table, between least and most as its dataset is."""
-    known = status_of(work).seconds
-    if known is not None:
-        return known
-    least, most = MINUTES[work.cell.model if work.cell.model in MINUTES else RESEMBLES.get(work.cell.model, "pn")]
-    return 60 * least * (most / least) ** (DATASETS.index(work.cell.dataset) / (len(DATASETS) - 1))
+def _by_table(cell: CellKey) -> float:
+    """Seconds of a cell, between least and most as its dataset is."""
+    least, most = MINUTES[cell.model if cell.model in MINUTES else RESEMBLES.get(cell.model, "pn")]
+    place = DATASETS.index(cell.dataset) if cell.dataset in DATASETS else 0
+    return float(60 * least * (most / least) ** (place / (len(DATASETS) - 1)))
 
 
-def main() -> None:
+def main(root: Path) -> None:
     """Print the makespan for every number of workers, in two orders, and what holds it back."""
-    works = load_works()
-    groups = [sum(seconds_of(work) for work in group) for group in by_model(works).values()]
-    measured = sum(status_of(work).seconds is not None for work in works)
-    print(f"{len(works)} cells in {len(groups)} tasks, the times of {measured} cells measured;")
-    print(f"{sum(groups) / 3600:.1f} hours of one core, the longest task {max(groups) / 60:.0f} minutes,")
-    print(f"the median {statistics.median(groups) / 60:.1f} minutes\n")
+    found = cell_costs(find_cells(root), Project(root))
+    known = {cost.key.model for cost in found if cost.measured}
+    costs = [cost if cost.key.model in known else _guessed(cost) for cost in found]
+    tasks = Cost(tuple(costs)).tasks()
+    seconds, longest = list(tasks.values()), max(tasks, key=tasks.__getitem__)
+    unknown = sorted({cost.key.model for cost in costs} - known)
+    print(
+        f"{len(costs)} cells in {len(tasks)} tasks; the times of {sum(cost.measured for cost in costs)} are measured,"
+    )
+    print(f"those of {', '.join(unknown) or 'no method'} are by a table, the others by cells of their methods.")
+    print(f"{sum(seconds) / 3600:.1f} hours of one core; a task takes {statistics.median(seconds) / 60:.1f} minutes in")
+    print(f"the median, and the longest, {Path(longest).name}, {tasks[longest] / 60:.0f}.\n")
     print("| workers | hours, longest first | hours, in the order of the lists | speedup | held back by |")
     print("| ---: | ---: | ---: | ---: | --- |")
     for workers in WORKERS:
-        ordered = makespan(sorted(groups, reverse=True), workers, COSTS)
-        listed = makespan(groups, workers, COSTS)
-        bounds = limits(groups, workers, COSTS)
+        ordered = makespan(sorted(seconds, reverse=True), workers, MEASURED)
+        listed = makespan(seconds, workers, MEASURED)
+        bounds = limits(seconds, workers, MEASURED)
         print(
-            f"| {workers} | {ordered / 3600:.2f} | {listed / 3600:.2f} | {sum(groups) / ordered:.1f} | "
+            f"| {workers} | {ordered / 3600:.2f} | {listed / 3600:.2f} | {sum(seconds) / ordered:.1f} | "
             f"{max(bounds, key=bounds.__getitem__)} |"
         )
 
 
+def _guessed(cost: CellCost) -> CellCost:
+    return replace(cost, train=0.0, test=_by_table(cost.key))
+
+
 if __name__ == "__main__":
-    main()
+    main(Path(sys.argv[1]) if len(sys.argv) > 1 else CELLS)

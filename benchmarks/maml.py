@@ -6,15 +6,15 @@ import os
 import resource
 import time
 import warnings
-from collections.abc import Callable
 
 import torch
 import torch.nn.functional as F
 from torch_geometric.data import Data
 
 import fsgc
+from benchmarks.device import DEVICE, DataOnDevice, on_device
 from benchmarks.fresh import fresh_method, training_of
-from benchmarks.timing import report
+from benchmarks.timing import report, seconds
 from fsgc.episodes.batches import EpisodeBatch, Episodes
 from fsgc.methods.maml.method import Maml
 from tests.oracles.classifier import PlainClassifier, maml_scores
@@ -22,16 +22,6 @@ from tests.oracles.embedder import copy_weights
 
 STEPS, PLAIN_EPISODES, REPEATS = 2, 4, 4
 PRODUCTS = ("aten::bmm", "aten::baddbmm", "aten::baddbmm_")
-
-
-def _seconds(work: Callable[[], object], repeats: int = REPEATS) -> float:
-    """The least processor time of some repeats: other processes then count less than on the wall."""
-    best = float("inf")
-    for _ in range(repeats):
-        start = time.process_time()
-        work()
-        best = min(best, time.process_time() - start)
-    return best
 
 
 def _train_plain(
@@ -67,24 +57,24 @@ def _compare(key: str) -> None:
     episodes = fsgc.load_episodes(key, shots=5)
     method = fresh_method(episodes, "maml")
     assert isinstance(method, Maml)
-    plain = PlainClassifier(episodes.num_features, method.settings, episodes.way)
+    plain = PlainClassifier(episodes.num_features, method.settings, episodes.way).to(DEVICE)
     copy_weights(method.network, plain)
     loop = training_of(key, "maml").train
-    batches = list(episodes.batches("train", loop.batch_size))[:STEPS]
+    batches = on_device(list(episodes.batches("train", loop.batch_size))[:STEPS])
     count = STEPS * loop.batch_size
     few = EpisodeBatch(batches[0].graphs[:PLAIN_EPISODES], batches[0].shots)
-    cache: dict[int, Data] = {}
+    cache = DataOnDevice()
     _train_plain(plain, episodes, cache, few, method)  # both have met the data before the clock starts
     _train_ours(method, batches[:1])
-    ours = _seconds(lambda: _train_ours(method, batches)) / count
-    theirs = _seconds(lambda: _train_plain(plain, episodes, cache, few, method)) / PLAIN_EPISODES
+    ours = seconds(lambda: _train_ours(method, batches), REPEATS) / count
+    theirs = seconds(lambda: _train_plain(plain, episodes, cache, few, method), REPEATS) / PLAIN_EPISODES
     report(f"{key} maml: training, ms an episode ({1 / ours:.0f} episodes/s)", 1000 * ours, 1000 * theirs, "ms")
     _where_the_time_goes(key, method, batches)
     _roofline(key, episodes, method, batches[0], ours * loop.batch_size)
     method.eval()
     plain.eval()
-    tested = _seconds(lambda: method.predict(batches[0])) / loop.batch_size
-    theirs = _seconds(lambda: _test_plain(plain, episodes, cache, few, method)) / PLAIN_EPISODES
+    tested = seconds(lambda: method.predict(batches[0]), REPEATS) / loop.batch_size
+    theirs = seconds(lambda: _test_plain(plain, episodes, cache, few, method), REPEATS) / PLAIN_EPISODES
     report(f"{key} maml: test, ms an episode ({1 / tested:.0f} episodes/s)", 1000 * tested, 1000 * theirs, "ms")
     epoch = ours * loop.episodes_per_epoch + tested * len(episodes.store.val)
     least, most = (epochs * epoch / 60 for epochs in (loop.patience + 1, loop.max_epochs))
@@ -109,15 +99,16 @@ def _roofline(key: str, episodes: Episodes, method: Maml, batch: EpisodeBatch, s
     a Hessian product six times as many.
     """
     settings, nodes = method.settings, torch.from_numpy(episodes.graphs.num_nodes)
-    support, query = (int(nodes[graphs].sum()) for graphs in (batch.support, batch.query))
+    support, query = (int(nodes[graphs.cpu()].sum()) for graphs in (batch.support, batch.query))
     forward, count = 2 * settings.num_convs - 1, len(batch.graphs)
-    x, weight = torch.randn(count, support // count, settings.width), torch.randn(count, settings.width, settings.width)
-    product, copy = _seconds(lambda: torch.bmm(x, weight), 50), _seconds(lambda: x.clone(), 50)
+    width = settings.width
+    x, weight = (torch.randn(count, rows, width, device=DEVICE) for rows in (support // count, width))
+    product, copy = seconds(lambda: torch.bmm(x, weight), 50), seconds(lambda: x.clone(), 50)
     needed = product * forward * (9 * settings.inner_steps + 3 * query / support)
     print(
         f"{key} maml: roofline of a step of {count} episodes, {support} support and {query} query nodes: the products "
         f"it needs {1000 * needed:.0f} ms, the step {1000 * step:.0f} ms ({step / needed:.1f} times); one product "
-        f"{1e6 * product:.0f} µs ({2 * x.numel() * settings.width / product / 1e9:.0f} GFLOP/s), one copy of the rows "
+        f"{1e6 * product:.0f} µs ({2 * x.numel() * width / product / 1e9:.0f} GFLOP/s), one copy of the rows "
         f"{1e6 * copy:.0f} µs"
     )
 

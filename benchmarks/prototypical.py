@@ -11,6 +11,7 @@ import torch
 from torch_geometric.data import Data
 
 import fsgc
+from benchmarks.device import DEVICE, DataOnDevice, on_device
 from benchmarks.fresh import fresh_method
 from benchmarks.timing import report, seconds
 from fsgc.episodes.batches import EpisodeBatch, Episodes
@@ -41,24 +42,24 @@ def _train_plain(plain: PlainPN, episodes: Episodes, cache: dict[int, Data], bat
 
 @torch.inference_mode()
 def _test_plain(plain: PlainPN, episodes: Episodes, cache: dict[int, Data]) -> None:
-    for batch in list(episodes.batches("test", 32))[: PLAIN_TEST // 32]:
+    for batch in on_device(list(episodes.batches("test", 32))[: PLAIN_TEST // 32]):
         plain(nested(episodes, cache, batch.support), nested(episodes, cache, batch.query))
 
 
 @torch.inference_mode()
 def _test_ours(method: LearnedMethod, episodes: Episodes) -> None:
     for batch in episodes.batches("test", method.episodes_at_once):
-        method.predict(batch)
+        method.predict(batch.to(DEVICE))
 
 
 def _compare(key: str, name: str) -> None:
     episodes = fsgc.load_episodes(key, shots=5)
     method = fresh_method(episodes, name)
     assert isinstance(method, PrototypicalNetwork)
-    plain = PlainPN(episodes.num_features, method.settings, "tae" in name, "mu" in name)
+    plain = PlainPN(episodes.num_features, method.settings, "tae" in name, "mu" in name).to(DEVICE)
     copy_weights(method, plain)
-    batches = list(episodes.batches("train", EPISODES_A_STEP))[:STEPS]
-    cache: dict[int, Data] = {}
+    batches = on_device(list(episodes.batches("train", EPISODES_A_STEP))[:STEPS])
+    cache = DataOnDevice()
     _train_plain(plain, episodes, cache, batches[:1])  # both have met the data before the clock starts
     _train_ours(method, batches[:1])
     ours = seconds(lambda: _train_ours(method, batches), 3) / STEPS / EPISODES_A_STEP
@@ -76,7 +77,7 @@ def _where_the_time_goes(key: str, name: str) -> None:
     episodes = fsgc.load_episodes(key, shots=5)
     method = fresh_method(episodes, name)
     assert isinstance(method, LearnedMethod)
-    batches = list(episodes.batches("train", EPISODES_A_STEP))[:STEPS]
+    batches = on_device(list(episodes.batches("train", EPISODES_A_STEP))[:STEPS])
     _train_ours(method, batches[:2])
     with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as profile:
         _train_ours(method, batches)
@@ -85,13 +86,13 @@ def _where_the_time_goes(key: str, name: str) -> None:
     shares = ", ".join(f"{row.key.removeprefix('aten::')} {row.self_cpu_time_total / total:.0%}" for row in rows)
     print(f"{key} {name}: where a training step goes: {shares}")
     assert isinstance(method, PrototypicalNetwork)
-    nodes = int(episodes.graphs.num_nodes[batches[0].graphs.flatten().numpy()].sum())
+    nodes = int(episodes.graphs.num_nodes[batches[0].graphs.flatten().cpu().numpy()].sum())
     _roofline(nodes, method.settings.width, f"{key} {name}, {nodes} nodes a step")
 
 
 def _roofline(nodes: int, width: int, what: str) -> None:
     """What the machine can do: a matrix product of the step's shape, and a copy of the step's rows."""
-    x, weight = torch.randn(nodes, width), torch.randn(width, width)
+    x, weight = (torch.randn(rows, width, device=DEVICE) for rows in (nodes, width))
     gemm = seconds(lambda: x @ weight, 20)
     copy = seconds(lambda: x.clone(), 20)
     print(

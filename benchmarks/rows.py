@@ -8,54 +8,36 @@ over that of these products alone: about 2 for FAITH and 5 for SMF-GIN on TRIANG
 from __future__ import annotations
 
 import os
-import time
 import warnings
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import torch
 import torch.nn.functional as F
 
 import fsgc
-from benchmarks.timing import report
+from benchmarks.device import DEVICE, on_device
+from benchmarks.fresh import fresh_method
+from benchmarks.timing import report, seconds_in_turn
 from fsgc.episodes.batches import EpisodeBatch, Episodes
-from fsgc.experiment import Experiment
-from fsgc.methods.contract import TaskShape
 from fsgc.methods.faith.method import Faith
 from fsgc.methods.faith.tasks import TaskNoise
 from fsgc.methods.learned import LearnedMethod
 from fsgc.methods.smf_gin.adam import adam
 from fsgc.methods.smf_gin.method import SmfGin
 from fsgc.training.plan import BatchPlan
-from fsgc.training.run import make_method
 from tests.oracles.faith import PlainFaith
 from tests.oracles.gin import DataCache
 from tests.oracles.smf_gin import PlainSmfGin
 
-PARAMS = Path(__file__).parents[1] / "params.yaml"
 EPISODES, PLAIN_EPISODES = 64, 8
 
 
 def _make(episodes: Episodes, name: str) -> LearnedMethod:
-    training = Experiment.load(PARAMS, model=name, dataset=episodes.split.dataset).training
-    method = make_method(training, TaskShape.of(episodes), seed=0)
+    method = fresh_method(episodes, name)
     assert isinstance(method, LearnedMethod)
-    method.attach(episodes)
     return method
-
-
-def _least(repeats: int, *works: Callable[[], object]) -> list[float]:
-    """Seconds of processor time of each, the least of `repeats` turns; a turn before does not count."""
-    best = [float("inf")] * len(works)
-    for turn in range(repeats + 1):
-        for place, work in enumerate(works):
-            start = time.process_time()
-            work()
-            if turn:
-                best[place] = min(best[place], time.process_time() - start)
-    return best
 
 
 def _train(method: LearnedMethod, batches: list[Any], make: Callable[..., torch.optim.Adam] = adam) -> None:
@@ -96,10 +78,10 @@ def _train_plain_faith(plain: PlainFaith, ours: Faith, data: DataCache, batches:
 def _smf_gin(episodes: Episodes, name: str) -> None:
     method = _make(episodes, name)
     assert isinstance(method, SmfGin)
-    plain, data = PlainSmfGin(method), DataCache(episodes)
-    few = list(episodes.batches("train", 1))[:PLAIN_EPISODES]
-    many = [list(episodes.batches("train", size))[: EPISODES // size] for size in (1, 32)]
-    one, together, theirs = _least(
+    plain, data = PlainSmfGin(method).to(DEVICE), DataCache(episodes, DEVICE)
+    few = on_device(list(episodes.batches("train", 1))[:PLAIN_EPISODES])
+    many = [on_device(list(episodes.batches("train", size))[: EPISODES // size]) for size in (1, 32)]
+    one, together, theirs = seconds_in_turn(
         3,
         lambda: _train(method, many[0]),
         lambda: _train(method, many[1]),
@@ -112,10 +94,12 @@ def _smf_gin(episodes: Episodes, name: str) -> None:
 def _faith(episodes: Episodes, name: str) -> None:
     method = _make(episodes, name)
     assert isinstance(method, Faith)
-    plain, data = PlainFaith(method, pass_per_task=True), DataCache(episodes)
-    alone: list[TaskNoise] = list(method.train_batches(episodes, BatchPlan(1, 4, 0), 0))
-    batches = list(method.train_batches(episodes, BatchPlan(8, 8, 0), 0))
-    one, together, theirs = _least(
+    plain, data = PlainFaith(method, pass_per_task=True).to(DEVICE), DataCache(episodes, DEVICE)
+    alone, batches = (
+        [noise.to(DEVICE) for noise in method.train_batches(episodes, BatchPlan(*plan, 0), 0)]
+        for plan in ((1, 4), (8, 8))
+    )
+    one, together, theirs = seconds_in_turn(
         2,
         lambda: _train(method, alone),
         lambda: _train(method, batches),
@@ -131,9 +115,9 @@ def _say(episodes: Episodes, name: str, size: int, ours: float, theirs: float) -
 
 
 def _spnp(episodes: Episodes) -> None:
-    batches = list(episodes.batches("train", 32))[:6]
+    batches = on_device(list(episodes.batches("train", 32))[:6])
     first, second = (_make(episodes, name) for name in ("spnp", "pn"))
-    times = _least(4, *(partial(_train, method, batches, torch.optim.Adam) for method in (first, second)))
+    times = seconds_in_turn(4, *(partial(_train, method, batches, torch.optim.Adam) for method in (first, second)))
     spnp, pn = (1000 * value / len(batches) / 32 for value in times)
     print(
         f"{episodes.split.dataset} spnp: training, ms an episode: {spnp:.3f}, PN {pn:.3f}; "

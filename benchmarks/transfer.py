@@ -7,9 +7,9 @@ import time
 import warnings
 
 import torch
-from torch_geometric.data import Data
 
 import fsgc
+from benchmarks.device import DEVICE, DataOnDevice, on_device
 from benchmarks.fresh import fresh_method
 from benchmarks.timing import report, seconds
 from fsgc.episodes.batches import EpisodeBatch
@@ -27,11 +27,11 @@ def _compare(key: str) -> None:
     method = fresh_method(episodes, "gin")
     assert isinstance(method, Transfer)
     method.eval()
-    plain = PlainClassifier(episodes.num_features, method.settings, len(episodes.split.base)).eval()
+    plain = PlainClassifier(episodes.num_features, method.settings, len(episodes.split.base)).eval().to(DEVICE)
     copy_weights(method, plain)
-    test = next(episodes.batches("test", len(episodes.store.test)))
+    (test,) = on_device(list(episodes.batches("test", len(episodes.store.test))))
     few = [EpisodeBatch(graphs[None], test.shots) for graphs in test.graphs[:PLAIN_EPISODES]]
-    cache: dict[int, Data] = {}
+    cache = DataOnDevice()
 
     def loop() -> None:
         for episode in few:
@@ -47,7 +47,8 @@ def _compare(key: str) -> None:
     labels = test.support_labels
     with torch.no_grad():
         z = embed_graphs(method.embedder, method.graphs, test.support[:1024]).view(-1, len(labels), settings.width)
-    start = fresh_head(settings.width, settings.width, way, torch.Generator().manual_seed(0))
+    drawn = fresh_head(settings.width, settings.width, way, torch.Generator().manual_seed(0))
+    start = type(drawn)(*(weight.to(DEVICE) for weight in drawn))
     ours = seconds(lambda: fine_tune(start, z, labels, settings.head_steps, settings.head_lr), 3) / len(z)
     theirs = (
         seconds(lambda: [fine_tuned_head(one, labels, way, settings) for one in z[:PLAIN_EPISODES]], 3) / PLAIN_EPISODES

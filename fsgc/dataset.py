@@ -109,7 +109,8 @@ class Dataset:
             seed: of the graphs held out for validation, and of what is drawn in training.
         """
         used = {c: count for c, count in self.classes.items() if count >= min_class}
-        proposed = propose_split(self.name, used, way, _texts(novel))
+        small = {c: count for c, count in self.classes.items() if c not in used}
+        proposed = propose_split(self.name, used, way, _texts(novel), small)
         named = self.raw.named(classes=list(used))
         place = {c: number for number, c in enumerate(used)}
         base = [place[c] for c in proposed.base]

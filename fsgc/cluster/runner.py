@@ -9,6 +9,7 @@ fails tells its reason and is not.
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
@@ -18,6 +19,8 @@ from fsgc.errors import FsgcError, SettingsError
 from fsgc.tables.grid import TABLES, CellKey
 from fsgc.tables.plan import Work
 from fsgc.tables.runner import Outcome, Result, Runner, by_model
+
+OOM_RETRIES = "RAY_task_oom_retries"
 
 
 class RayRunner(Runner):
@@ -44,6 +47,8 @@ class RayRunner(Runner):
         state: str = "",
     ) -> None:
         super().__init__(jobs=1, threads=threads)
+        # Read when Ray is loaded. Its own setting is to retry forever what takes too much memory.
+        os.environ.setdefault(OOM_RETRIES, str(retries))
         try:
             import ray
         except ImportError:

@@ -149,7 +149,9 @@ def show(key: str, as_json: bool) -> None:
 @click.option("--novel", help="The classes to test on, separated by commas; drawn if not given.")
 @click.option("--leave-out", default="", help="Classes to leave out, separated by commas.")
 @click.option("--features", help="Node features, separated by commas; what is not constant if not given.")
-@click.option("--format", "format_name", help="tu, csv, smiles, xml, json or pyg; recognised if not given.")
+@click.option(
+    "--format", "format_name", help="tu, csv, smiles, smiles_bonds, xml, json or pyg; recognised if not given."
+)
 @click.option("--sha256", default="", help="Checksum of the file, if SOURCE is an address.")
 @click.option("--replace", is_flag=True, help="Overwrite a dataset of that name.")
 def add(
@@ -163,7 +165,7 @@ def add(
 
     \b
     Example:
-      fsgc datasets add molecules.smi --name molecules --novel active,inactive
+      fsgc datasets add molecules.csv --name molecules --novel active,inactive
     """  # noqa: D301  (click reads the \b as "keep these lines")
     from fsgc.data.own import Choices, add_dataset
 

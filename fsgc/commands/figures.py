@@ -54,3 +54,29 @@ def tsne(dataset: str, models: tuple[str, ...], shots: int, episodes: tuple[int,
         raise StoreError(f"none of {', '.join(models)} has embeddings, or their model files are not stored")
     for path in save_figure(drawing, out):
         click.echo(path)
+
+
+@figures.command()
+@cells_option
+@click.option("-o", "--out", required=True, type=click.Path(path_type=Path), help="The files to write, without suffix.")
+def reliability(root: Path, out: Path) -> None:
+    """Draw how often predictions are right by how probable they were said to be, for all methods and datasets.
+
+    \b
+    Example:
+      fsgc figures reliability -o reliability     # reliability.png and reliability.svg
+    """  # noqa: D301  (click reads the \b as "keep these lines")
+    from fsgc.errors import StoreError
+    from fsgc.report.build import kept_beside
+    from fsgc.report.cells import find_cells
+    from fsgc.report.figures.collect import draw_reliability
+    from fsgc.report.figures.style import save_figure
+    from fsgc.report.paper import load_paper
+    from fsgc.report.results import Results
+
+    results = Results(find_cells(root))
+    figure = draw_reliability(results, load_paper(), kept_beside(results, root)[0])
+    if isinstance(figure, str):
+        raise StoreError(figure)
+    for path in save_figure(figure.drawing, out):
+        click.echo(path)

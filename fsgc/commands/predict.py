@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import warnings
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,18 +28,22 @@ PRINTED = 20
 @click.option(
     "--nearest", default=3, show_default=True, type=click.IntRange(1, 20), help="Labelled graphs on the page."
 )
-@click.option("--format", "format_name", help="tu, csv, smiles, xml, json or pyg; recognised if not given.")
+@click.option(
+    "--format", "format_name", help="tu, csv, smiles, smiles_bonds, xml, json or pyg; recognised if not given."
+)
 @click.option("--drop-empty", is_flag=True, help="Leave out graphs without nodes.")
+@click.option("--calibrate", is_flag=True, help="Scale the probabilities to fit how often left-out graphs are right.")
 @click.option("--method", help="Allow the code in FILE.PY:CLASS, if the model was trained with it.")
 def predict(
     model: str, known: Path, new: Path, out: Path | None, report: Path | None, nearest: int, format_name: str | None,
-    drop_empty: bool, method: str | None,
+    drop_empty: bool, calibrate: bool, method: str | None,
 ) -> None:  # fmt: skip
     """Classify the graphs at --query by the labelled ones at --support, each a file, a folder or a zip.
 
     MODEL is a model file of 'fsgc train', or a method that needs no training: discriminant, wl, sp, graphlet. There
     may be any number of classes, and of labelled graphs in each. What to expect is told first: how well each labelled
-    graph is classified by the others.
+    graph is classified by the others, and how sure the model is of it. Where the two differ much, --calibrate helps;
+    it changes no prediction.
 
     \b
     Example:
@@ -56,13 +63,16 @@ def predict(
         nameless = labelled.names[labelled.classes.index(None)]
         raise DataFormatError(f"the graph {nameless!r} has no label; every graph of --support needs one", file=known)
     labels = [str(c) for c in labelled.classes]
-    classifier = FewShotClassifier(model).fit(labelled, labels)
-    summary = [_expectation(classifier, labels)]
-    click.echo(summary[0])
-    probabilities = classifier.predict_proba(unlabelled)
-    summary += _summary(classifier, unlabelled, probabilities)
-    for sentence in summary[1:]:
+    with _told_plainly():
+        classifier = FewShotClassifier(model, calibrate).fit(labelled, labels)
+        summary = _expectation(classifier, labels)
+        for sentence in summary:
+            click.echo(sentence)
+        probabilities = classifier.predict_proba(unlabelled)
+    about = _summary(classifier, unlabelled, probabilities)
+    for sentence in about:
         click.echo(sentence)
+    summary += about
     if out:
         _write(out, classifier, unlabelled, probabilities)
         click.echo(f"predictions written to {out}")
@@ -73,19 +83,47 @@ def predict(
         click.echo(f"page written to {report}")
 
 
-def _expectation(classifier: FewShotClassifier, labels: list[str]) -> str:
+@contextmanager
+def _told_plainly() -> Iterator[None]:
+    """Warnings of ours as sentences on standard error, without the place in our code that they come from."""
+    from fsgc.prediction.inputs import UnknownLabelsWarning
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", UnknownLabelsWarning)
+        yield
+    for warning in caught:
+        if issubclass(warning.category, UnknownLabelsWarning):
+            click.echo(f"Warning: {warning.message}", err=True)
+        else:
+            warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
+
+
+def _expectation(classifier: FewShotClassifier, labels: list[str]) -> list[str]:
     left_out, counts = classifier.leave_one_out(), Counter(labels)
     alone = sum(count == 1 for count in counts.values())
     told = f"{len(labels)} labelled graphs of {len(counts)} classes"
     if not len(left_out.graphs):
-        return f"{told}; each is the only one of its class, so that nothing can be said about what to expect"
-    largest = max(counts.values()) / len(labels)
+        return [f"{told}; each is the only one of its class, so that nothing can be said about what to expect"]
+    largest = max(counts.values()) / len(left_out.graphs)
     how = "the others" if left_out.at_a_time == 1 else f"others, {left_out.at_a_time} left out at a time"
-    but = f", but for {alone} that are the only ones of their class" if alone else ""
-    return (
-        f"{told}; classified by {how}{but}, {left_out.accuracy:.1%} of them are right "
-        f"(always naming the largest class: {largest:.1%})"
-    )
+    but = f", but for {alone} alone in {'its class' if alone == 1 else 'their classes'}" if alone else ""
+    sentences = [
+        (
+            f"{told}; classified by {how}{but}, {left_out.accuracy:.1%} of them are right "
+            f"(always naming the largest class: {largest:.1%})"
+        )
+    ]
+    if classifier.calibrate:
+        sentences.append(
+            f"probabilities are calibrated on these {len(left_out.graphs)} graphs: scores are multiplied by "
+            f"{classifier.score_scale():.3g}"
+        )
+    else:
+        sentences.append(
+            f"the mean probability of these predictions is {left_out.confidence.mean():.1%}; compare it with the share "
+            f"that is right"
+        )
+    return sentences
 
 
 def _summary(classifier: FewShotClassifier, new: RawGraphs, probabilities: Floats) -> list[str]:
@@ -97,12 +135,17 @@ def _summary(classifier: FewShotClassifier, new: RawGraphs, probabilities: Float
     ]
     if classifier.engine_.transductive:
         sentences.append("this model looks at all new graphs together: other company may change a prediction")
-    known = [number for number, c in enumerate(new.classes) if c is not None]
+    classes = {str(c) for c in classifier.classes_}
+    known = [number for number, c in enumerate(new.classes) if c in classes]
+    others = Counter(str(c) for c in new.classes if c is not None and c not in classes)
     if known:
         right = sum(str(classifier.classes_[best[number]]) == new.classes[number] for number in known)
         sentences.append(
             f"{len(known)} of them came with a label, which was not looked at: {right / len(known):.1%} are right"
         )
+    if others:
+        shown = ", ".join(list(others)[:4]) + (", …" if len(others) > 4 else "")
+        sentences.append(f"{others.total()} of them came with a label that no labelled graph has ({shown})")
     return sentences
 
 

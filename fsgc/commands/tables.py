@@ -30,12 +30,15 @@ embed_option = click.option(
 
 def load_tables(root: Path) -> tuple[list[Cell | FaultyCell], list[Table]]:
     """The cells below a directory, and all tables of them."""
+    from fsgc.report.build import kept_beside
     from fsgc.report.cells import find_cells, workspace_of
     from fsgc.report.results import Results
     from fsgc.report.tables import all_tables
 
     cells = find_cells(root)
-    return cells, all_tables(Results(cells), workspace_of(root))
+    results = Results(cells)
+    reliabilities, measured = kept_beside(results, root, "never")
+    return cells, all_tables(results, workspace_of(root), None, reliabilities, measured)
 
 
 @click.group()
@@ -49,7 +52,7 @@ def tables() -> None:
 def show(keys: tuple[str, ...], root: Path) -> None:
     """Print the tables named TABLE, or all.
 
-    They are d_a, d_b, ablation, pooling, discriminant, other, columns, efficiency and datasets.
+    There are d_a, d_b, ablation, pooling, discriminant, other, columns, search, calibration, efficiency and datasets.
 
     \b
     Example:
@@ -114,3 +117,43 @@ def docs(root: Path, out: Path, embed: bool) -> None:
     readme = Path("README.md")
     for path in build_docs(root, out, readme if readme.exists() else None, embed):
         click.echo(path)
+
+
+@tables.command()
+@click.option(
+    "-d", "--dataset", "datasets", multiple=True, help="May be repeated; triangles and coil_del if not given."
+)
+@click.option("-m", "--model", "models", multiple=True, help="May be repeated; all methods but ablations if not given.")
+@click.option(
+    "-k", "--shots", default=5, show_default=True, type=click.IntRange(1), help="K, labelled graphs per class."
+)
+@click.option(
+    "--budget", default=2.0, show_default=True, type=click.FloatRange(0.01), help="Seconds for each thing measured."
+)
+@click.option("--even-if-busy", is_flag=True, help="Measure although something else is computing.")
+@click.option(
+    "-o", "--out", type=click.Path(dir_okay=False, path_type=Path), help="Default: docs/results/efficiency.json."
+)
+def efficiency(
+    datasets: tuple[str, ...], models: tuple[str, ...], shots: int, budget: float, even_if_busy: bool, out: Path | None
+) -> None:
+    """Measure what methods take, alone on this machine and on one thread, for the efficiency table.
+
+    One process per method, one after the other: what is done once for the dataset (a Gram matrix, super-classes,
+    descriptors), training steps and validation, test episodes in batches and one by one, memory. Nothing is trained to
+    the end: weights are untrained, and a training takes its steps times what a step takes. Timings of another commit
+    or machine in the file are dropped.
+
+    \b
+    Example:
+      fsgc tables efficiency -d triangles -m pn -m wl
+    """  # noqa: D301  (click reads the \b as "keep these lines")
+    from fsgc.tables.efficiency import DATASETS, FILE, MODELS, disturbed, refuse_if_busy, run
+
+    if not even_if_busy:
+        refuse_if_busy()
+    file = out or FILE
+    measured = run(datasets or DATASETS, models or MODELS, shots, budget, file, click.echo)
+    if not_alone := disturbed(measured.timings):
+        click.echo(f"something else was running while these were measured: {', '.join(not_alone)}")
+    click.echo(f"{len(measured.timings)} timings written to {file}; 'fsgc tables docs' shows them")

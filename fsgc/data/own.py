@@ -114,7 +114,7 @@ def add_dataset(source: str, name: str, choices: Choices, sha256: str = "", repl
             raise SettingsError(f"there is no class {c!r} to leave out; there are {', '.join(sizes)}")
     small = {c: n for c, n in sizes.items() if n < choices.min_class and c not in choices.leave_out}
     used = {c: n for c, n in sizes.items() if c not in small and c not in choices.leave_out}
-    split = propose_split(name, used, choices.way, choices.novel)
+    split = propose_split(name, used, choices.way, choices.novel, small)
     named = raw.named(classes=list(used))
     place = {c: number for number, c in enumerate(used)}
     columns = node_columns(named, [place[c] for c in split.base])

@@ -43,7 +43,11 @@ class Proposal:
 
 
 def propose_split(
-    name: str, sizes: Mapping[str, int], way: int | None = None, novel: Sequence[str] | None = None
+    name: str,
+    sizes: Mapping[str, int],
+    way: int | None = None,
+    novel: Sequence[str] | None = None,
+    small: Mapping[str, int] | None = None,
 ) -> Proposal:
     """Split classes by `RULE`.
 
@@ -52,15 +56,19 @@ def propose_split(
         sizes: class -> how many graphs it has.
         way: N; if not given, the largest up to 5 of which there are three times as many classes, and at least 2.
         novel: the novel classes, if the user has chosen them.
+        small: classes left out for their size, to be named if there are too few others.
     """
     classes = in_order(sizes)
-    way = way or max(2, min(LARGEST_WAY, len(classes) // 3))
+    way = max(2, min(LARGEST_WAY, len(classes) // 3)) if way is None else way
     if way < 2:
         raise SettingsError(f"way: {way} classes are nothing to choose from; use at least 2")
     if len(classes) < 2 * way:
+        too_small = f" (too small: {', '.join(f'{c} {count}' for c, count in small.items())})" if small else ""
+        ways = [*(["a smaller --way"] if way > 2 else []), *(["a smaller --min-class"] if small else [])]
         raise SettingsError(
             f"{way}-way episodes need {2 * way} classes ({way} to train on, {way} to test on), but {len(classes)} are "
-            f"large enough; use a smaller --way or --min-class, or 'fsgc predict discriminant', which needs no training"
+            f"large enough{too_small}; use {', '.join([*ways, 'more graphs or classes'])}, or 'fsgc predict "
+            f"discriminant', which needs no training"
         )
     chosen = (
         _chosen(novel, classes, way) if novel else _drawn(name, classes, max(way, round(NOVEL_SHARE * len(classes))))
@@ -77,6 +85,12 @@ def propose_split(
         pools += [*held_out, *(sizes[c] - held for c, held in zip(base, held_out, strict=True))]
     else:
         pools += [sizes[c] for c in base]
+    if min(pools) < 2:
+        smallest = min(classes, key=lambda c: sizes[c])
+        raise SettingsError(
+            f"the class {smallest!r} has {sizes[smallest]} graphs, too few for an episode with a labelled graph and a "
+            f"query in every part of the split; add graphs to it, or leave it out with a larger --min-class"
+        )
     return Proposal(way, base, validation, chosen, min(pools) - 1)
 
 

@@ -13,10 +13,13 @@ from scipy.special import softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import NotFittedError
 
+from fsgc.arrays import Floats, Ints
 from fsgc.data.formats.raw import NamedGraphs
 from fsgc.errors import DataFormatError, FsgcError
-from fsgc.prediction.engines import Engine, Floats, Ints, engine_of
+from fsgc.prediction.contract import Engine
+from fsgc.prediction.engines import engine_of
 from fsgc.prediction.inputs import Graphs, as_raw, in_terms_of
+from fsgc.statistics.calibration import score_scale
 
 MOST_FOLDS = 200
 
@@ -27,15 +30,25 @@ class LeftOut:
 
     Attributes:
         graphs: int64 `[L]`, the graphs that could be left out: those that are not the only one of their class.
-        predictions: int64 `[L]`, places in `classes_`.
+        scores: float64 `[L, C]`.
         right: bool `[L]`.
-        at_a_time: how many graphs were left out at a time; 1 for up to 200 labelled graphs.
+        at_a_time: how many graphs were left out at a time, at most; 1 for up to 200 labelled graphs, if not too large.
     """
 
     graphs: Ints
-    predictions: Ints
+    scores: Floats
     right: npt.NDArray[np.bool_]
     at_a_time: int
+
+    @property
+    def predictions(self) -> Ints:
+        """Places in `classes_`, int64 `[L]`."""
+        return np.asarray(self.scores.argmax(axis=1), dtype=np.int64)
+
+    @property
+    def confidence(self) -> Floats:
+        """The probability that each prediction was given, before any calibration, `[L]`."""
+        return np.asarray(softmax(self.scores, axis=1).max(axis=1))
 
     @property
     def accuracy(self) -> float:
@@ -52,6 +65,8 @@ class FewShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     Args:
         model: a model file of `fsgc train`, or the name of a method that needs no training: `discriminant`, `wl`, `sp`
             or `graphlet`.
+        calibrate: whether to scale the scores, all by the same number, so that probabilities fit how often labelled
+            graphs that were left out are classified right. No prediction changes by it.
 
     Attributes:
         classes_: the labels, `[C]`: sorted if they can be, else in the order in which they came.
@@ -62,8 +77,9 @@ class FewShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         >>> classifier.predict(new_graphs), classifier.predict_proba(new_graphs)  # doctest: +SKIP
     """
 
-    def __init__(self, model: str | Path = "discriminant") -> None:
+    def __init__(self, model: str | Path = "discriminant", calibrate: bool = False) -> None:
         self.model = model
+        self.calibrate = calibrate
 
     def fit(self, graphs: Graphs, labels: Sequence[Hashable] | npt.NDArray[Any]) -> FewShotClassifier:
         """Take the labelled graphs; nothing is trained."""
@@ -78,6 +94,7 @@ class FewShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.engine_ = engine
         self._vocabulary = engine.vocabulary or raw.vocabulary
         self._known = self._understood(raw)
+        self._left_out: LeftOut | None = None
         return self
 
     def decision_function(self, graphs: Graphs) -> Floats:
@@ -91,8 +108,22 @@ class FewShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return scores
 
     def predict_proba(self, graphs: Graphs) -> Floats:
-        """Probabilities of the classes, `[M, C]`: the softmax of the scores, as in training."""
-        return np.asarray(softmax(self.decision_function(graphs), axis=1))
+        """Probabilities of the classes, `[M, C]`: the softmax of the scores, as in training.
+
+        How far they can be believed differs between methods and numbers of labelled graphs; the confidences of
+        `leave_one_out` tell how it is with these. `calibrate` scales the scores accordingly.
+        """
+        self._check_fitted()
+        scale = self.score_scale() if self.calibrate else 1.0
+        return np.asarray(softmax(scale * self.decision_function(graphs), axis=1))
+
+    def score_scale(self) -> float:
+        """The number that scores are multiplied with to be calibrated; see `fsgc.statistics.calibration.score_scale`.
+
+        It is found on the scores that labelled graphs get when they are left out; 1 if none can be left out.
+        """
+        left_out = self.leave_one_out()
+        return score_scale(left_out.scores, self._y[left_out.graphs]) if len(left_out.graphs) else 1.0
 
     def predict(self, graphs: Graphs) -> npt.NDArray[Any]:
         """The label of every graph, `[M]`."""
@@ -103,18 +134,23 @@ class FewShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def leave_one_out(self) -> LeftOut:
         """Classify each labelled graph by the others: what to expect of new graphs like them."""
         self._check_fitted()
+        if self._left_out is None:
+            self._left_out = self._leave_out()
+        return self._left_out
+
+    def _leave_out(self) -> LeftOut:
         self.engine_.attach(self._known.store)
-        counts = np.bincount(self._y)
-        able = np.flatnonzero(counts[self._y] > 1)
-        at_a_time = -(-len(able) // MOST_FOLDS)
+        able = np.flatnonzero(np.bincount(self._y)[self._y] > 1)
         # Every n-th graph of a class together, so that a fold never holds all graphs of a class.
         order = able[np.argsort(self._y[able], kind="stable")]
-        folds = [order[first::MOST_FOLDS] for first in range(min(MOST_FOLDS, len(order)))]
-        predictions = np.zeros(len(self._y), dtype=np.int64)
+        count = min(MOST_FOLDS, self.engine_.most_folds() or MOST_FOLDS, len(order))
+        folds = [order[first::count] for first in range(count)]
+        scores = np.zeros((len(self._y), len(self.classes_)))
         for fold in folds:
             rest = np.setdiff1d(np.arange(len(self._y)), fold)
-            predictions[fold] = self.engine_.scores(rest, self._y[rest], fold).argmax(axis=1)
-        return LeftOut(able, predictions[able], predictions[able] == self._y[able], max(1, at_a_time))
+            scores[fold] = self.engine_.scores(rest, self._y[rest], fold)
+        at_a_time = max((len(fold) for fold in folds), default=1)
+        return LeftOut(able, scores[able], scores[able].argmax(axis=1) == self._y[able], at_a_time)
 
     def nearest(self, graphs: Graphs, count: int = 3) -> Ints:
         """The labelled graphs nearest to each graph, as the method sees them, nearest first: int64 `[M, count]`."""

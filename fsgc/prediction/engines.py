@@ -2,57 +2,32 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from fsgc.arrays import Floats, Ints
 from fsgc.data.encodings import FeatureTable
 from fsgc.data.graph_store import GraphStore
-from fsgc.data.vocabulary import GraphVocabulary
 from fsgc.errors import FsgcError, SettingsError, StoreError
 from fsgc.methods.contract import Method, TaskShape
+from fsgc.methods.kernel.method import KernelMethod
 from fsgc.methods.learned import LearnedMethod
 from fsgc.methods.registry import METHODS, method_entry
+from fsgc.prediction.contract import Engine
+from fsgc.prediction.discriminant import DiscriminantEngine
 from fsgc.training.checkpoint import Restored, restore
 
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 QUERIES_AT_ONCE = 2000
 WITHOUT_TRAINING = ("discriminant", "wl", "sp", "graphlet")
-
-
-class Engine(ABC):
-    """Scores graphs given labelled ones.
-
-    Attributes:
-        vocabulary: in whose terms graphs must be; None if those of the labelled graphs do.
-        features: what it looks at of a node.
-        transductive: whether a graph's scores depend on the others to be classified.
-    """
-
-    vocabulary: GraphVocabulary | None = None
-    features: tuple[str, ...] = ("attributes", "label_onehot")
-    transductive: bool = False
-
-    @abstractmethod
-    def attach(self, graphs: GraphStore) -> None:
-        """Take graphs, labelled and new ones, that indices below refer to."""
-
-    @abstractmethod
-    def scores(self, support: Ints, y: Ints, query: Ints) -> Floats:
-        """Scores of the graphs `query` `[M]` given the classes `y` `[S]`, 0 to C−1, of `support` `[S]`: `[M, C]`."""
-
-    def vectors(self, support: Ints, y: Ints, graphs: Ints) -> Floats | None:  # noqa: ARG002
-        """The vectors by which it tells `graphs` apart, `[g, d]`; None if it has none."""
-        return None
-
-    def check(self, classes: int) -> None:  # noqa: ARG002
-        """Refuse a number of classes that it cannot tell apart; most take any number."""
-        return
+_BASE_TASKS = (
+    "it classifies an episode among tasks of base classes, and a model file does not hold their graphs; use one that "
+    "needs the labelled graphs only, such as pn or the discriminant"
+)
+UNABLE = {"faith": _BASE_TASKS, "faith_inductive": _BASE_TASKS}
+"""Methods that cannot classify a user's graphs, and why."""
 
 
 class MethodEngine(Engine):
@@ -60,6 +35,8 @@ class MethodEngine(Engine):
 
     def __init__(self, name: str, method: Method, shape: TaskShape, restored: Restored | None = None) -> None:
         self.name, self.method, self.way, self.width = name, method, shape.way, shape.num_features
+        if isinstance(method, KernelMethod):
+            restored = None  # a kernel has learned nothing of the labels of other graphs: it compares those it is given
         self.encoder = restored.inputs.encoder if restored else None
         self.transductive = method.transductive
         if restored:
@@ -105,21 +82,6 @@ class MethodEngine(Engine):
         return None if found is None else _as_array(found)
 
 
-class DiscriminantEngine(Engine):
-    """The discriminant with the choices it ships with; it is fitted on the labelled graphs alone."""
-
-    def attach(self, graphs: GraphStore) -> None:
-        """See `Engine`."""
-        self.graphs = graphs
-
-    def scores(self, support: Ints, y: Ints, query: Ints) -> Floats:
-        """See `Engine`."""
-        from fsgc.methods.discriminant.few_shot import FewShotDiscriminant
-
-        fitted = FewShotDiscriminant().fit(self.graphs.select(support), y)
-        return np.asarray(fitted.scores(self.graphs.select(query)), dtype=np.float64)
-
-
 def _as_array(values: Tensor) -> Floats:
     return values.detach().double().cpu().numpy()
 
@@ -138,5 +100,13 @@ def engine_of(model: str | Path) -> Engine:
             f"{name} needs training: give a model file, made by 'fsgc train {name} …'; without training there are "
             f"{', '.join(WITHOUT_TRAINING)}"
         )
+    if not Path(model).exists():
+        raise StoreError(
+            f"{name} does not exist; give a model file, made by 'fsgc train', or one of {', '.join(WITHOUT_TRAINING)}"
+        )
     found = restore(Path(model))
+    if found.origin.model in UNABLE:
+        raise FsgcError(
+            f"{found.origin.model} cannot classify other graphs than its dataset's: {UNABLE[found.origin.model]}"
+        )
     return MethodEngine(found.origin.model, found.method, found.shape, found)

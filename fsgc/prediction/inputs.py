@@ -80,8 +80,8 @@ def in_terms_of(raw: RawGraphs, vocabulary: GraphVocabulary, features: tuple[str
     """
     if set(features) & OF_LABELS and vocabulary.labels != ():
         if raw.node_label is None:
-            shown = ", ".join((vocabulary.labels or ("whole numbers",))[:4])
-            raise DataFormatError(f"{what} looks at the labels of nodes ({shown}, …), but these graphs have none")
+            shown = "whole numbers" if vocabulary.labels is None else _some(vocabulary.labels)
+            raise DataFormatError(f"{what} looks at the labels of nodes ({shown}), but these graphs have none")
         _warn_of_unknown(raw.node_label, vocabulary)
     if not set(features) & OF_ATTRIBUTES:
         raw = replace(raw, node_attr=np.zeros((len(raw.node_attr), 0)), attributes=())

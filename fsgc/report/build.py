@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Literal
 
 from fsgc.report.accuracy import overview_table
 from fsgc.report.cells import find_cells, workspace_of
 from fsgc.report.comparison import Comparisons
+from fsgc.report.cost import cost_table
 from fsgc.report.details import page_data
 from fsgc.report.docs import PAGE, fill_readme, write_docs
 from fsgc.report.figures.collect import draw_latent_spaces, draw_results
@@ -14,8 +16,12 @@ from fsgc.report.figures.style import FigureSet, save_figure
 from fsgc.report.page import write_page
 from fsgc.report.paper import load_paper
 from fsgc.report.project import Project
+from fsgc.report.reliability import FILE as RELIABILITY
+from fsgc.report.reliability import Reliabilities
 from fsgc.report.results import Results
 from fsgc.report.tables import all_tables
+from fsgc.tables.efficiency import FILE as EFFICIENCY
+from fsgc.tables.efficiency import Measured
 
 
 def build_report(root: Path, out: Path, figures: Path | None = None, embed: bool = True) -> str:
@@ -28,9 +34,9 @@ def build_report(root: Path, out: Path, figures: Path | None = None, embed: bool
         embed: whether to load models and draw their embeddings of stored episodes.
     """
     results, paper, workspace = Results(find_cells(root)), load_paper(), workspace_of(root)
-    comparisons = Comparisons(results)
-    tables = all_tables(results, workspace, comparisons)
-    shown = draw_all(results, root, embed, comparisons)
+    comparisons, (reliabilities, measured) = Comparisons(results), kept_beside(results, root)
+    tables = all_tables(results, workspace, comparisons, reliabilities, measured)
+    shown = draw_all(results, root, embed, comparisons, reliabilities)
     if figures is not None:
         for figure in shown.figures:
             save_figure(figure.drawing, figures / figure.key)
@@ -48,9 +54,14 @@ def build_docs(root: Path, directory: Path, readme: Path | None, embed: bool = T
         embed: as for `build_report`.
     """
     results, paper, workspace = Results(find_cells(root)), load_paper(), workspace_of(root)
-    comparisons = Comparisons(results)
-    tables, figures = all_tables(results, workspace, comparisons), draw_all(results, root, embed, comparisons)
+    comparisons, (reliabilities, measured) = Comparisons(results), kept_beside(results, root, "anew")
+    tables = all_tables(results, workspace, comparisons, reliabilities, measured)
+    tables.append(cost_table(results, Project(root), paper))
+    figures = draw_all(results, root, embed, comparisons, reliabilities)
     written = write_docs(tables, results, figures, directory)
+    if reliabilities.curves:
+        reliabilities.save(directory / RELIABILITY.name)
+        written.append(directory / RELIABILITY.name)
     write_page(directory / PAGE, results, tables, page_data(results, comparisons, paper), figures)
     if readme is not None:
         fill_readme(readme, overview_table(results, paper, comparisons))
@@ -58,10 +69,25 @@ def build_docs(root: Path, directory: Path, readme: Path | None, embed: bool = T
     return [*written, directory / PAGE]
 
 
-def draw_all(results: Results, root: Path, embed: bool, comparisons: Comparisons | None = None) -> FigureSet:
+def kept_beside(
+    results: Results, root: Path, scores: Literal["anew", "missing", "never"] = "missing"
+) -> tuple[Reliabilities, Measured | None]:
+    """What is kept with the results in small files: reliability curves (see there for `scores`), what methods take."""
+    project = Project(root)
+    return Reliabilities.of(results, project.kept(RELIABILITY), scores), Measured.load(project.kept(EFFICIENCY))
+
+
+def draw_all(
+    results: Results,
+    root: Path,
+    embed: bool,
+    comparisons: Comparisons | None = None,
+    reliabilities: Reliabilities | None = None,
+) -> FigureSet:
     """The figures of the cells below `root`; with `embed`, those for which models are loaded as well."""
     paper, workspace = load_paper(), workspace_of(root)
     own = results.with_own_inputs()
-    plain = draw_results(own, comparisons or Comparisons(results), paper, workspace)
+    curves = reliabilities or kept_beside(results, root)[0]
+    plain = draw_results(own, comparisons or Comparisons(results), paper, workspace, curves)
     latent = draw_latent_spaces(own, paper, Project(root)) if embed else FigureSet()
     return FigureSet(plain.figures + latent.figures, plain.gaps + latent.gaps)

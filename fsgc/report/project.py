@@ -47,6 +47,14 @@ class Project:
         assert self.root is not None
         return load_params(self.root / PARAMS_FILE)
 
+    def kept(self, file: Path) -> Path:
+        """Where a file that goes with the results is, whether it is there or not: in the project, or beside the cells.
+
+        Args:
+            file: its place in the project, such as `docs/results/reliability.csv`.
+        """
+        return self.root / file if self.root else self.cells.parent / file.name
+
     def wanted(self) -> tuple[CellKey, ...]:
         """The cells that the project lists."""
         from fsgc.tables.grid import Grid

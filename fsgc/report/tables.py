@@ -9,18 +9,27 @@ from fsgc.files import replacing
 from fsgc.report.accuracy import accuracy_table, inputs_tables, other_table
 from fsgc.report.columns import columns_table
 from fsgc.report.comparison import Comparisons
-from fsgc.report.overview import dataset_table, efficiency_table
+from fsgc.report.efficiency import efficiency_table
+from fsgc.report.overview import dataset_table
 from fsgc.report.paper import load_paper
+from fsgc.report.reliability import Reliabilities, calibration_table
 from fsgc.report.render import csv, latex, markdown
 from fsgc.report.results import Results
 from fsgc.report.searches import search_table
 from fsgc.report.table import Table
+from fsgc.tables.efficiency import Measured
 from fsgc.workspace import Workspace
 
 WRITERS = {"md": markdown, "tex": latex, "csv": csv}
 
 
-def all_tables(results: Results, workspace: Workspace, comparisons: Comparisons | None = None) -> list[Table]:
+def all_tables(
+    results: Results,
+    workspace: Workspace,
+    comparisons: Comparisons | None = None,
+    reliabilities: Reliabilities | None = None,
+    measured: Measured | None = None,
+) -> list[Table]:
     """Every table, filled with what there is; gaps and empty tables included."""
     paper, comparisons = load_paper(), comparisons or Comparisons(results)
     tables: list[Table] = []
@@ -30,9 +39,14 @@ def all_tables(results: Results, workspace: Workspace, comparisons: Comparisons 
         whole += [] if spec.models else tables[-1:]
         tables += inputs_tables(key, spec, results, paper, comparisons)
     other = other_table(results, paper, comparisons)
-    further = (other, columns_table(whole, comparisons), search_table(results, paper))
+    further = (
+        other,
+        columns_table(whole, comparisons),
+        search_table(results, paper),
+        calibration_table(results, paper, reliabilities or Reliabilities({})),
+    )
     tables += [table for table in further if table]
-    return [*tables, efficiency_table(results, paper), dataset_table(paper, workspace)]
+    return [*tables, efficiency_table(results, paper, measured), dataset_table(paper, workspace)]
 
 
 def choose(tables: list[Table], keys: tuple[str, ...]) -> list[Table]:

@@ -7,6 +7,8 @@ from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
+from scipy.optimize import brentq
+from scipy.special import softmax
 
 from fsgc.statistics.confusion import Scores
 from fsgc.statistics.intervals import Floats
@@ -82,3 +84,26 @@ def reliability(
 def calibration(scores: Scores, bins: int = BINS) -> Reliability:
     """The reliability curve of scores `[E, N·Q, N]`, in bins of equal width."""
     return reliability(*confidences(scores), bins)
+
+
+def score_scale(scores: Floats, y: npt.NDArray[np.integer[Any]]) -> float:
+    """The number by which to multiply scores `[n, C]` of examples of known classes `[n]` to calibrate their softmax.
+
+    The mean probability of the predictions becomes the share that is right, with one right and one wrong prediction
+    added (Laplace's rule of succession), so that a few examples that are all right do not make it certain. Temperature
+    scaling (Guo et al. 2017) maximises the likelihood instead, which a few examples of large margin decide.
+    """
+    centred = scores - scores.mean(axis=1, keepdims=True)
+    size = float(np.abs(centred).max(initial=0))
+    if size == 0:
+        return 1.0
+    right = int((scores.argmax(axis=1) == y).sum())
+    wanted = (right + 1) / (len(scores) + 2)
+
+    def beyond(log_scale: float) -> float:
+        return float(softmax(np.exp(log_scale) * centred / size, axis=1).max(axis=1).mean()) - wanted
+
+    # Scores of size 1 are multiplied with e^-7, where all classes are alike, to e^12; the mean only grows between them.
+    low, high = -7.0, 12.0
+    root = low if beyond(low) >= 0 else high if beyond(high) <= 0 else brentq(beyond, low, high, xtol=1e-6)
+    return float(np.exp(root) / size)

@@ -14,13 +14,14 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from fsgc.api import ensure_stores
+from fsgc.api import ensure_episodes, ensure_stores
 from fsgc.errors import FsgcError, SettingsError
 from fsgc.recipes import digest, recipe, recorded
 from fsgc.settings import PARAMS_FILE, load_params
 from fsgc.steps import evaluate, train
 from fsgc.tables.grid import CELLS, TABLES, CellKey
 from fsgc.tables.plan import Work, work_of
+from fsgc.tables.preparation import timed_preparation
 from fsgc.tables.status import METRICS
 from fsgc.training.model_file import read_report
 from fsgc.workspace import Workspace
@@ -51,7 +52,9 @@ def prepare_stores(works: list[Work], project: Path = Path()) -> list[str]:
     for work in tqdm(works, desc="stores", unit="cell", disable=None):
         if work.cell.dataset not in failed:
             try:
-                ensure_stores(workspace, work.experiment)
+                ensure_episodes(workspace, work.experiment)
+                with timed_preparation(work, workspace, project):
+                    ensure_stores(workspace, work.experiment)
             except FsgcError as error:
                 failed[work.cell.dataset] = str(error)
     return list(failed.values())

@@ -17,7 +17,7 @@ from fsgc.workspace import Workspace
 
 PARAMS: dict[str, Any] = {
     "episodes": {"queries": 3, "train_epochs": 1, "train_per_epoch": 8, "val": 5, "test": 20},
-    "train": {"default": {"max_epochs": 1, "accelerator": "cpu"}},
+    "train": {"default": {"max_epochs": 3, "accelerator": "cpu"}},
     "embedder": {"default": {"width": 4}},
 }
 LISTS = {"datasets": ["triangles_gen"], "shots": [2, 3], "models": ["wl", "untrained", "gin"], "seeds": [0]}

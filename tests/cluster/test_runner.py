@@ -15,11 +15,12 @@ from typing import Any
 import pytest
 import yaml
 
+from fsgc.cluster.runner import OOM_RETRIES
 from tests.cluster.namespace import inside, token_of_its_own, why_not
 from tests.cluster.small import LISTS, PARAMS, outcomes, timeless
 from tests.pipeline.project import ROOT, Project, copy_project
 
-PATIENCE = 400  # seconds; not an expectation, only so that a hanging cluster does not hang the tests
+PATIENCE = 900  # seconds; not an expectation, only so that a hanging cluster does not hang the tests
 MODELS = ("wl", "untrained", "gin")
 CELLS = {f"triangles_gen-{shots}shot-{model}-seed0" for shots in (2, 3) for model in MODELS}
 ONCE = dict.fromkeys(MODELS, 1)
@@ -29,13 +30,14 @@ Play = Callable[[str], dict[str, Any]]
 
 
 @pytest.fixture(scope="module")
-def dvc_project(tmp_path_factory: pytest.TempPathFactory) -> Project:
-    """A copy of the whole project in which three cells are wanted."""
+def dvc_project(stores: Path, tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """A copy of the whole project, with DVC, in which the same cells are wanted and have their stores."""
     project = copy_project(tmp_path_factory.mktemp("ray"))
-    lists = {**LISTS, "shots": [2], "models": ["untrained", "gin", "gcn"]}
-    (project.root / "tables" / "params.yaml").write_text(yaml.safe_dump({"small": lists}))
-    (project.root / "tables" / "dvc.lock").unlink(missing_ok=True)
-    shutil.rmtree(project.root / "tables" / "cells", ignore_errors=True)
+    tables = project.root / "tables"
+    (tables / "params.yaml").write_text(yaml.safe_dump({"small": LISTS}))
+    (tables / "dvc.lock").unlink(missing_ok=True)
+    shutil.rmtree(tables / "cells", ignore_errors=True)
+    shutil.copytree(stores / "tables" / "data", tables / "data", dirs_exist_ok=True)
     project.set_params(**PARAMS)
     project.commit()
     return project
@@ -43,13 +45,13 @@ def dvc_project(tmp_path_factory: pytest.TempPathFactory) -> Project:
 
 @pytest.fixture(scope="module")
 def play(stores: Path, dvc_project: Project, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Play]:
-    """Plays a scene of `tests.cluster.stage` on a cluster that is started once."""
+    """Plays a scene of `tests.cluster.scenes` on a cluster that is started once."""
     reason = why_not()
     if reason is not None:
         pytest.skip(f"a cluster on the loopback interface: {reason}")
     path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
     process = subprocess.Popen(
-        inside([sys.executable, "-m", "tests.cluster.stage", str(stores)]),
+        inside([sys.executable, "-m", "tests.cluster.scenes", str(stores)]),
         cwd=ROOT,
         env={
             **dvc_project.environment,
@@ -57,6 +59,7 @@ def play(stores: Path, dvc_project: Project, tmp_path_factory: pytest.TempPathFa
             "PYTHONPATH": path,
             "FSGC_DVC_PROJECT": str(dvc_project.root),
             "RAY_USAGE_STATS_ENABLED": "0",
+            OOM_RETRIES: "1",  # Ray reads it when it is loaded: it is that of all scenes
         },
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
@@ -121,6 +124,19 @@ def test_a_node_that_dies_costs_the_cells_it_was_computing_and_no_other(play: Pl
     _assert_complete(result)
     assert result["begin"] == {**ONCE, "gin": 2}
     assert result["end"] == ONCE
+    assert result["epochs"] == [0, 1, 2, 0, 1, 2], "trained from the start"
+
+
+def test_with_a_shared_directory_a_training_resumes_on_another_node(play: Play, computed: Path) -> None:
+    result = play("node_dies_and_training_resumes")
+    _assert_complete(result)
+    assert result["begin"] == {**ONCE, "gin": 2}
+    assert result["epochs"] == [0, 1, 2, 2], "only the epoch that was under way is computed again"
+    assert result["left"] == [], "checkpoints of a training that is done"
+    project = Path(result["project"])
+    for cell in GIN:
+        assert timeless(project, cell) == timeless(computed, cell)
+        assert outcomes(project, cell) == outcomes(computed, cell)
 
 
 def test_a_worker_that_dies_is_run_again_only_so_often(play: Play) -> None:
@@ -134,6 +150,24 @@ def test_a_worker_that_dies_is_run_again_only_so_often(play: Play) -> None:
     assert again["ended"] == dict.fromkeys(GIN)
     assert set(again["states"].values()) == {"current"}
     assert again["begin"] == {**ONCE, "gin": 3}
+
+
+def test_a_worker_out_of_memory_is_run_again_only_so_often(play: Play) -> None:
+    result = play("worker_is_out_of_memory")
+    reason = "Ray ended its worker 2 times because the node was out of memory; reserve more --threads for each"
+    assert result["ended"] == dict.fromkeys(GIN, reason)
+    assert result["states"] == {cell: "failed" if cell in GIN else "missing" for cell in CELLS}
+    assert (result["commits"], result["end"]) == ([], {})
+
+
+def test_ray_is_told_how_often_before_it_is_loaded(tmp_path: Path) -> None:
+    """A module that takes Ray's place notes what Ray reads when it is loaded; by itself Ray would try forever."""
+    (tmp_path / "ray.py").write_text(f"import os; raise RuntimeError(os.environ['{OOM_RETRIES}'])")
+    code = "from fsgc.cluster.runner import RayRunner; RayRunner({}, retries=5)"
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("RAY_")}
+    environment = {**kept, "PYTHONPATH": os.pathsep.join([str(tmp_path), str(ROOT)])}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True)
+    assert "RuntimeError: 5" in done.stderr
 
 
 def test_a_cell_that_fails_tells_why_and_stops_no_other(play: Play) -> None:
@@ -160,17 +194,16 @@ def test_full_object_stores_lose_nothing(play: Play) -> None:
 
 
 def test_a_killed_driver_does_not_compute_finished_cells_again(play: Play, dvc_project: Project) -> None:
-    wanted = {f"triangles_gen-2shot-{model}-seed0" for model in ("untrained", "gin", "gcn")}
     result = play("driver_dies")
     assert result["before"], result["first"]
     code, _, errors = result["second"]
     assert code == 0, errors
-    assert f"3 cells, {len(result['before'])} of them current" in errors
-    assert set(result["after"]) == wanted
+    assert f"6 cells, {len(result['before'])} of them current" in errors
+    assert set(result["after"]) == CELLS
     assert {cell: result["after"][cell] for cell in result["before"]} == result["before"]
-    code, _, errors = result["third"]
-    assert (code, "3 cells, 3 of them current" in errors) == (0, True)
+    # What the next run would go by.
+    assert (result["states"], result["unrecorded"]) == (["current"] * 6, [])
     # DVC itself is asked whether it has taken over every cell.
-    stages = [f"evaluate@{cell}" for cell in sorted(wanted)]
+    stages = [f"evaluate@{cell}" for cell in sorted(CELLS)]
     status = dvc_project.ok(sys.executable, "-m", "dvc", "--cd", "tables", "status", "--json", *stages)
     assert json.loads(status) == {}

@@ -65,6 +65,38 @@ def test_predictions_and_their_probabilities(folders: tuple[Path, Path], tmp_pat
     )
 
 
+def test_what_to_expect_is_told_with_how_sure_the_method_is(folders: tuple[Path, Path], tmp_path: Path) -> None:
+    known, new = folders
+    arguments = ("discriminant", "--support", known, "--query", new)
+    plain = _run(*arguments, "-o", tmp_path / "plain.csv")
+    assert "the mean probability of these predictions is " in plain.splitlines()[1]
+    scaled = _run(*arguments, "-o", tmp_path / "scaled.csv", "--calibrate")
+    assert "probabilities are calibrated on these 20 graphs: scores are multiplied by " in scaled.splitlines()[1]
+    tables = [pl.read_csv(tmp_path / f"{name}.csv") for name in ("plain", "scaled")]
+    assert tables[0]["prediction"].to_list() == tables[1]["prediction"].to_list()
+    assert tables[0]["p(ring)"].to_list() != tables[1]["p(ring)"].to_list()
+
+
+def test_classes_of_one_graph(tmp_path: Path) -> None:
+    graphs, labels = bare_shapes(3, 1, ("ring", "star", "path"))
+    known = write_graphs(tmp_path / "labelled", graphs[:7], labels[:7], "known")
+    told = _run("wl", "--support", known, "--query", known).splitlines()[0]
+    assert "but for 1 alone in its class" in told
+    assert "always naming the largest class: 50.0%" in told
+    one_each = write_graphs(tmp_path / "one each", graphs[::3], labels[::3], "known")
+    told = _run("wl", "--support", one_each, "--query", known).splitlines()[0]
+    assert "each is the only one of its class, so that nothing can be said" in told
+
+
+def test_unknown_node_labels_are_told_in_a_sentence(tmp_path: Path) -> None:
+    (tmp_path / "known.csv").write_text("smiles,label\nCCO,a\nCCCO,a\nCCN,b\nCCCN,b\n")
+    (tmp_path / "new.csv").write_text("smiles\nCCS\n")
+    words = ["predict", "wl", "--support", str(tmp_path / "known.csv"), "--query", str(tmp_path / "new.csv")]
+    result = CliRunner().invoke(main, words)
+    assert result.exit_code == 0, result.output
+    assert result.stderr == "Warning: 1 of 3 nodes have labels that are not known (S); they count as one\n"
+
+
 def test_without_a_file_they_are_printed(folders: tuple[Path, Path]) -> None:
     output = _run("wl", "--support", folders[0], "--query", folders[1])
     assert "15 graphs classified: " in output
@@ -75,15 +107,24 @@ def test_labels_of_new_graphs_are_only_looked_at_in_the_end(folders: tuple[Path,
     known, _ = folders
     output = _run("wl", "--support", known, "--query", known)
     assert "20 of them came with a label, which was not looked at: " in output
+    text = (known / "labels.csv").read_text()
+    (known / "labels.csv").write_text(text.replace("ring", "circle").replace("star", "asterisk"))
+    again = _run("wl", "--support", known, "--query", known)
+    assert "20 of them came with a label, which was not looked at: " in again
+    other = known.with_name("other")
+    other.mkdir()
+    (other / "edges.csv").write_text((known / "edges.csv").read_text())
+    (other / "labels.csv").write_text(text)
+    output = _run("wl", "--support", known, "--query", other)
+    assert "12 of them came with a label, which was not looked at: " in output
+    assert "8 of them came with a label that no labelled graph has (ring, star)" in output
 
 
 def test_a_trained_model(folders: tuple[Path, Path], model_file: Callable[[str], Path], tmp_path: Path) -> None:
     arguments = ("--support", folders[0], "--query", folders[1], "-o", tmp_path / "out.csv")
     result = CliRunner().invoke(main, ["predict", str(model_file("pn")), *map(str, arguments)])
     assert result.exit_code == 1
-    assert result.output.startswith(
-        "Error: the model looks at the labels of nodes (C, N, …), but these graphs have none"
-    )
+    assert result.output.startswith("Error: the model looks at the labels of nodes (C, N), but these graphs have none")
     assert not (tmp_path / "out.csv").exists()
 
 
@@ -119,7 +160,10 @@ def test_the_page_shows_each_graph_beside_its_nearest_and_escapes_everything(tmp
     ("arguments", "message"),
     [
         (("pn",), "Error: pn needs training: give a model file"),
-        (("nothing.pt",), "nothing.pt does not exist"),
+        (
+            ("nothing.pt",),
+            "nothing.pt does not exist; give a model file, made by 'fsgc train', or one of discriminant, wl",
+        ),
         (("wl", "--format", "xls"), "unknown format 'xls'"),
     ],
 )

@@ -219,6 +219,23 @@ def test_the_split_covers_all_classes_once(sizes: dict[str, int], way: int | Non
     assert split.most_shots == smallest - 1
 
 
+def test_classes_too_small_to_split_are_named() -> None:
+    with pytest.raises(
+        SettingsError, match=r"2 are large enough \(too small: c 3, d 19\); use a smaller --min-class, more"
+    ):
+        propose_split("mine", {"a": 30, "b": 30}, 2, None, {"c": 3, "d": 19})
+    with pytest.raises(
+        SettingsError, match=r"4 are large enough; use a smaller --way, more graphs or classes, or 'fsgc"
+    ):
+        propose_split("mine", dict.fromkeys("abcd", 30), 3)
+    with pytest.raises(
+        SettingsError, match=r"the class 'c' has 3 graphs, too few for an episode .* larger --min-class"
+    ):
+        propose_split("mine", {"a": 30, "b": 30, "c": 3, "d": 30}, 2, ["a", "b"])
+    with pytest.raises(SettingsError, match="way: 0 classes are nothing to choose from"):
+        propose_split("mine", {"a": 30, "b": 30, "c": 30, "d": 30}, 0)
+
+
 def test_informative_columns_against_the_f_test() -> None:
     rng = np.random.default_rng(1)
     y = rng.integers(0, 4, 200)

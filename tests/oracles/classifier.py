@@ -45,7 +45,7 @@ def maml_scores(
 def fine_tuned_head(z: Tensor, labels: Tensor, way: int, settings: TransferSettings) -> nn.Module:
     """A head fine-tuned by `torch.optim.Adam` on the embedded supports of one episode, `[N·K, d]`."""
     width = settings.width
-    head = nn.Sequential(nn.Linear(width, width), nn.ReLU(), nn.Linear(width, way)).to(z.dtype)
+    head = nn.Sequential(nn.Linear(width, width), nn.ReLU(), nn.Linear(width, way)).to(z)
     start = fresh_head(width, width, way, torch.Generator().manual_seed(settings.head_seed))
     with torch.no_grad():
         for parameter, weight in zip(head.parameters(), start, strict=True):
@@ -75,4 +75,5 @@ def transfer_scores(
 
 
 def _support_labels(episode: EpisodeBatch) -> Tensor:
-    return torch.tensor([position for position in range(episode.graphs.shape[1]) for _ in range(episode.shots)])
+    positions = [position for position in range(episode.graphs.shape[1]) for _ in range(episode.shots)]
+    return torch.tensor(positions, device=episode.graphs.device)

@@ -134,4 +134,5 @@ def collate(episodes: Episodes, cache: dict[int, Data], graphs: Tensor) -> Batch
     for graph in graphs.flatten().tolist():
         if graph not in cache:
             cache[graph] = episodes.graphs.to_data(graph, episodes.features)
-    return Batch.from_data_list([cache[graph] for graph in graphs.flatten().tolist()])
+    batch = Batch.from_data_list([cache[graph] for graph in graphs.flatten().tolist()])
+    return batch.to(batch.x.device)  # on a device other than CUDA, PyG leaves part of it on the host

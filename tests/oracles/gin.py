@@ -65,8 +65,8 @@ def copy_state(ours: nn.Module, plain: nn.Module) -> None:
 class DataCache:
     """The graphs of a dataset as PyG's `Data`, made when first asked for."""
 
-    def __init__(self, episodes: Episodes) -> None:
-        self.episodes = episodes
+    def __init__(self, episodes: Episodes, device: torch.device | str = "cpu") -> None:
+        self.episodes, self.device = episodes, device
         self._made: dict[int, Data] = {}
 
     def __call__(self, graphs: Tensor) -> list[Data]:
@@ -76,5 +76,5 @@ class DataCache:
             if graph not in self._made:
                 data = self.episodes.graphs.to_data(graph, self.episodes.features)
                 x = data.x.to(torch.get_default_dtype())
-                self._made[graph] = Data(x=x, edge_index=data.edge_index)
+                self._made[graph] = Data(x=x, edge_index=data.edge_index).to(self.device)
         return [self._made[graph] for graph in listed]

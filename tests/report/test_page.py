@@ -157,4 +157,4 @@ def test_another_run_writes_the_same_bytes(
 def test_real_cells_have_their_embeddings_drawn(real_root: Path, tmp_path: Path) -> None:
     build_report(real_root, tmp_path / "report.html", tmp_path / "figures")
     names = {path.stem for path in (tmp_path / "figures").iterdir()}
-    assert names == {"classes", "curves", "episodes", "tsne-enzymes", "similarity-enzymes"}
+    assert names == {"classes", "curves", "episodes", "reliability", "tsne-enzymes", "similarity-enzymes"}

@@ -7,7 +7,7 @@ import pytest
 from scipy import special
 from sklearn.calibration import calibration_curve
 
-from fsgc.statistics.calibration import calibration, confidences, reliability
+from fsgc.statistics.calibration import calibration, confidences, reliability, score_scale
 
 
 def _scores(
@@ -67,3 +67,34 @@ def test_a_calibrated_method_has_next_to_no_error() -> None:
 def test_scores_as_they_are_stored() -> None:
     scores = _scores(2)
     assert calibration(scores).expected_error == reliability(*confidences(scores)).expected_error
+
+
+@pytest.mark.parametrize("factor", [0.05, 1.0, 30.0])
+def test_scores_that_were_stretched_are_put_right(factor: float) -> None:
+    """Classes are drawn from the softmax of scores, which are then multiplied with a factor: the scale undoes it."""
+    rng = np.random.default_rng(0)
+    scores = 2 * rng.normal(size=(20_000, 4))
+    y = (special.softmax(scores, axis=1).cumsum(axis=1) < rng.random((20_000, 1))).sum(axis=1)
+    assert factor * score_scale(factor * scores, y) == pytest.approx(1, abs=0.04)
+
+
+def test_probabilities_are_on_average_what_is_right() -> None:
+    rng = np.random.default_rng(1)
+    scores, y = 5 * rng.normal(size=(40, 3)), rng.integers(3, size=40)
+    scores[np.arange(40), y] += 6
+    right = int((scores.argmax(axis=1) == y).sum())
+    assert 20 < right < 40
+    mean = special.softmax(score_scale(scores, y) * scores, axis=1).max(axis=1).mean()
+    assert mean == pytest.approx((right + 1) / 42, abs=1e-5)
+    assert score_scale(100 * scores, y) == pytest.approx(score_scale(scores, y) / 100, rel=1e-4)
+    wrong = special.softmax(score_scale(scores, scores.argmin(axis=1)) * scores, axis=1)
+    np.testing.assert_allclose(wrong, 1 / 3, atol=0.01)  # none is right: nothing better can be said
+
+
+def test_a_few_examples_all_right_do_not_make_it_sure() -> None:
+    y = np.array([0, 1, 0, 1, 0, 1])
+    for size in (0.1, 1.0, 100.0):
+        scores = size * np.eye(2)[y]
+        probability = special.softmax(score_scale(scores, y) * scores, axis=1).max(axis=1)
+        np.testing.assert_allclose(probability, 7 / 8, atol=1e-3)
+    assert score_scale(np.zeros((4, 2)), np.array([0, 1, 0, 1])) == 1.0

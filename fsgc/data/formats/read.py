@@ -12,7 +12,7 @@ from fsgc.data.formats.json_graphs import SUFFIXES as JSON
 from fsgc.data.formats.json_graphs import read_json_graphs
 from fsgc.data.formats.pyg_file import read_pyg_file
 from fsgc.data.formats.raw import RawGraphs
-from fsgc.data.formats.smiles import is_smiles_table, read_smiles
+from fsgc.data.formats.smiles import is_smiles_table, read_smiles, read_smiles_bonds
 from fsgc.data.formats.tables import header_of
 from fsgc.data.formats.tu import find_prefix, read_tu_folder
 from fsgc.data.formats.unzip import unpacked
@@ -24,11 +24,13 @@ FORMATS: Mapping[str, Callable[[Path], RawGraphs]] = {
     "tu": read_tu_folder,
     "csv": read_edge_tables,
     "smiles": read_smiles,
+    "smiles_bonds": read_smiles_bonds,
     "xml": read_xml_graphs,
     "json": read_json_graphs,
     "pyg": read_pyg_file,
 }
-"""By name: TU text; edge lists in CSV; SMILES in CSV; GraphML and GEXF; node-link JSON; PyG `.pt`."""
+"""By name: TU text; edge lists in CSV; SMILES in CSV, with a node per atom, or per atom and bond; GraphML and GEXF;
+node-link JSON; PyG `.pt`."""
 
 _KNOWN = "TU text, edges.csv, a CSV file of SMILES, GraphML, GEXF, node-link JSON or a PyG .pt file"
 

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import torch
-from torch import Tensor
 
 from fsgc.arrays import Floats, Ints
 from fsgc.data.descriptors.store import DescriptorSettings, LabelKinds, compute_descriptors
@@ -33,15 +32,12 @@ TAU = 1.0
 """The shrinkage: how the supports vary within classes counts as much as if they varied alike in all directions."""
 
 
-_KEPT = 4
-"""So many ways of telling labels apart are remembered at a time."""
-
-
 class DescribedGraphs:
     """Graphs whose descriptors are computed once, however often some of them are labelled and others asked about.
 
-    A descriptor is a function of one graph, given which node labels are told apart; the labelled graphs decide that,
-    and leaving one of them out seldom changes it.
+    A descriptor is a function of one graph, given which node labels are told apart; the labelled graphs decide that.
+    All labels are told apart at once: a view has columns for those that occur in labelled graphs only, so the others
+    make no difference. What does make one is whether labels are kinds, words or nothing.
 
     Args:
         store: the graphs.
@@ -49,18 +45,31 @@ class DescribedGraphs:
 
     def __init__(self, store: GraphStore) -> None:
         self.store = store
-        self._known: dict[LabelKinds, GraphData] = {}
+        self._known: GraphData | None = None
 
-    def __len__(self) -> int:
-        return len(self.store)
+    def of_labelled(self, support: Ints) -> GraphData:
+        """The graphs and their descriptors, with at least the node labels of `support` told apart."""
+        most = DescriptorSettings().max_labels
+        wanted = LabelKinds.of(self.store, support, most)
+        if self._known is None or not _covers(self._known.descriptors.kinds, wanted):
+            all_labels = LabelKinds.of(self.store, np.arange(len(self.store)), most)
+            self._known = self._described(all_labels if _covers(all_labels, wanted) else wanted)
+        return self._known
 
-    def data(self, kinds: LabelKinds) -> GraphData:
-        """The graphs and their descriptors, with labels told apart as `kinds` says."""
-        if kinds not in self._known:
-            while len(self._known) >= _KEPT:
-                self._known.pop(next(iter(self._known)))
-            self._known[kinds] = GraphData(self.store, compute_descriptors(self.store, kinds))
-        return self._known[kinds]
+    def by(self, kinds: LabelKinds) -> GraphData:
+        """The same with labels told apart as `kinds` says."""
+        if self._known is None or self._known.descriptors.kinds != kinds:
+            self._known = self._described(kinds)
+        return self._known
+
+    def _described(self, kinds: LabelKinds) -> GraphData:
+        return GraphData(self.store, compute_descriptors(self.store, kinds))
+
+
+def _covers(kinds: LabelKinds, wanted: LabelKinds) -> bool:
+    """Whether descriptors by one are as good as by the other."""
+    same_sort = (kinds.words, bool(kinds.labels)) == (wanted.words, bool(wanted.labels))
+    return same_sort and set(wanted.labels) <= set(kinds.labels)
 
 
 class FewShotDiscriminant:
@@ -94,11 +103,11 @@ class FewShotDiscriminant:
         self.classes, place = np.unique(np.asarray(labels), return_inverse=True)
         if len(self.classes) < 2:
             raise DataFormatError(f"at least two classes are needed, got {len(self.classes)}")
-        self._kinds = LabelKinds.of(graphs.store, support, DescriptorSettings().max_labels)
         self._attributes = graphs.store.node_attr.shape[1]
-        data = graphs.data(self._kinds)
+        data = graphs.of_labelled(support)
+        self._kinds = data.descriptors.kinds
         self._parts = [FittedPart.fit(part, data, support) for part in PARTS if view(part.view).applies(data)]
-        self._support = self._rows(data, support)
+        self._support = torch.from_numpy(self.vectors_of_some(graphs, support))
         self._labels = torch.from_numpy(place)
         return self
 
@@ -108,11 +117,13 @@ class FewShotDiscriminant:
 
     def scores_of_some(self, graphs: DescribedGraphs, query: Ints) -> Floats:
         """The same of some of the graphs, `query`."""
+        rows = torch.from_numpy(self.vectors_of_some(graphs, query))
+        return np.asarray(labelled_head(self._support, self._labels, rows).scores(TAU)[0].numpy())
+
+    def vectors_of_some(self, graphs: DescribedGraphs, some: Ints) -> Floats:
+        """The rows of all views side by side, `[g, d]`, before the discount of directions within classes."""
         width = graphs.store.node_attr.shape[1]
         if width != self._attributes:
             raise DataFormatError(f"the graphs have {width} node attributes, those it was fitted on {self._attributes}")
-        head = labelled_head(self._support, self._labels, self._rows(graphs.data(self._kinds), query))
-        return np.asarray(head.scores(TAU)[0].numpy())
-
-    def _rows(self, data: GraphData, graphs: Ints) -> Tensor:
-        return torch.from_numpy(np.concatenate([part.rows(data)[graphs] for part in self._parts], axis=1))
+        data = graphs.by(self._kinds)
+        return np.concatenate([part.rows(data)[some] for part in self._parts], axis=1)

@@ -177,6 +177,7 @@ class Faith(LearnedMethod):
 
         Where queries are no neighbours of anything, those of support tasks are left out.
         """
+        episodes = episodes.to(self.device)  # evaluation leaves the indices on the host, tasks are drawn on the device
         shots, tasks = episodes.shots, self.settings.support_tasks
         queries = self.pools.queries(shots, self._queries) if self.transductive else 0
         others = [

@@ -7,6 +7,7 @@ Matrices are stored transposed, a bias as one more row of its matrix.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import accumulate
 from typing import NamedTuple
 
 import torch
@@ -69,7 +70,7 @@ class FlatWeights(nn.Module):
         self.shapes = {name: weight.shape for name, weight in named.items()}
         self.convs = settings.num_convs
         # The pieces are cut from positions instead of weights: what comes out is where each number comes from.
-        ends = torch.tensor([0, *(weight.numel() for weight in named.values())]).cumsum(0).tolist()
+        ends = list(accumulate((weight.numel() for weight in named.values()), initial=0))
         where = {
             name: torch.arange(start, start + weight.numel()).view(1, *weight.shape)
             for (name, weight), start in zip(named.items(), ends, strict=False)

@@ -96,7 +96,8 @@ def adapt(network: Network, weights: Weights, labels: Tensor, steps: int, lr: fl
     for _ in range(steps):
         logits = network(weights)
         # The sum over episodes of means over supports: each network sees the loss of its own episode only.
-        loss = F.cross_entropy(logits.flatten(0, 1), labels.repeat(len(logits)), reduction="sum") / len(labels)
+        targets = labels.to(logits.device).repeat(len(logits))  # evaluation leaves the indices on the host
+        loss = F.cross_entropy(logits.flatten(0, 1), targets, reduction="sum") / len(labels)
         grads = torch.autograd.grad(loss, list(weights.values()), create_graph=second_order)
         weights = {name: weight - lr * grad for (name, weight), grad in zip(weights.items(), grads, strict=True)}
     return weights

@@ -132,7 +132,7 @@ class SmfGin(LearnedMethod):
     def _embed(self, graphs: Tensor) -> Tensor:
         """Embed each distinct graph once and hand it to every place it occurs at: `[B, N, M]` to `[B, N, M, d]`."""
         distinct, place = torch.unique(graphs, return_inverse=True)
-        return F.embedding(place, self._embed_distinct(distinct))
+        return F.embedding(place.to(self.device), self._embed_distinct(distinct))
 
     def _embed_distinct(self, graphs: Tensor) -> Tensor:
         """`[g]` to `[g, d]`."""

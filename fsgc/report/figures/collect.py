@@ -18,6 +18,7 @@ from fsgc.report.figures.plots import (
     class_distribution,
     critical_difference,
     episode_distributions,
+    reliability_curves,
     training_curves,
 )
 from fsgc.report.figures.style import FigureSet, NamedFigure
@@ -25,7 +26,9 @@ from fsgc.report.paper import Paper
 from fsgc.report.project import Project
 from fsgc.report.provenance import PULL, dataset_title
 from fsgc.report.ranks import ranking
+from fsgc.report.reliability import Reliabilities
 from fsgc.report.results import Result, Results
+from fsgc.statistics.calibration import BINS, Reliability
 from fsgc.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -37,7 +40,9 @@ TSNE_EPISODES = (0, 1, 2)
 SIMILARITY_EPISODES = 100
 
 
-def draw_results(results: Results, comparisons: Comparisons, paper: Paper, workspace: Workspace) -> FigureSet:
+def draw_results(
+    results: Results, comparisons: Comparisons, paper: Paper, workspace: Workspace, reliabilities: Reliabilities
+) -> FigureSet:
     """The figures that need no model: ranks, shots, distributions, curves, classes; without results, none."""
     if not results.found:
         return FigureSet()
@@ -45,6 +50,7 @@ def draw_results(results: Results, comparisons: Comparisons, paper: Paper, works
         lambda: _ranks(results, paper),
         lambda: _shots(results, comparisons, paper),
         lambda: _episodes(results, paper),
+        lambda: draw_reliability(results, paper, reliabilities),
         lambda: _curves(results, paper),
         lambda: _steps(results, paper),
         lambda: draw_discriminant(results),
@@ -112,6 +118,26 @@ def _episodes(results: Results, paper: Paper) -> NamedFigure:
     )
     drawing = episode_distributions(columns, _order(results, paper))
     return NamedFigure("episodes", "Accuracy per episode", caption, drawing)
+
+
+def draw_reliability(results: Results, paper: Paper, found: Reliabilities) -> NamedFigure | str:
+    """How often predictions are right by how probable they were said to be; for the fewest shots there are."""
+    least = {dataset: min(k for name, k, _ in found.curves if name == dataset) for dataset, *_ in found.curves}
+    columns: dict[str, dict[str, Reliability]] = {}
+    for (dataset, shots, variant), curve in found.curves.items():
+        if results.result(dataset, shots, variant) and shots == least[dataset]:
+            title = f"{dataset_title(dataset)}, {shots}-shot"
+            columns.setdefault(title, {})[method_title(variant, paper)] = curve
+    if not columns:
+        return f"Reliability of probabilities: no scores are stored here. {PULL}"
+    caption = (
+        "Share of right predictions on novel test episodes by their probability, the softmax of the scores, in "
+        f"{BINS} bins of equal width; bins of fewer than 1 % of the predictions are not drawn. On the dotted line "
+        "probabilities are right; below it a method is too sure, above it not sure enough. The expected calibration "
+        "error is the mean distance from the line, every prediction counted."
+    )
+    order = _order(results, paper)
+    return NamedFigure("reliability", "Reliability of probabilities", caption, reliability_curves(columns, order))
 
 
 def _curves(results: Results, paper: Paper) -> NamedFigure | str:

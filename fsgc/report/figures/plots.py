@@ -1,4 +1,4 @@
-"""Figures of results: curves, shots, distributions over episodes, classes, ranks. Each takes data, returns a figure."""
+"""Figures of results: curves, shots, episodes, reliability, classes, ranks. Each takes data, returns a figure."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from matplotlib.patches import Patch
 
 from fsgc.data.splits import Split
 from fsgc.report.figures.style import COLOURS, house_style, look, panels
+from fsgc.statistics.calibration import Reliability
 from fsgc.statistics.intervals import Floats
 from fsgc.statistics.ranks import Ranking
 
@@ -99,6 +100,28 @@ def episode_distributions(columns: Mapping[str, Mapping[str, Floats]], order: Se
             axis.set_ylim(len(order) - 0.5, -0.5)
             axis.set_yticks(range(len(order)), list(order) if place % across == 0 else [""] * len(order))
             _label(axis, title, "accuracy of an episode, %", "")
+        return figure
+
+
+def reliability_curves(columns: Mapping[str, Mapping[str, Reliability]], order: Sequence[str]) -> Figure:
+    """How often predictions are right by how probable they were said to be.
+
+    Args:
+        columns: title of the panel -> method -> its curve.
+        order: all methods; the place of one is its look.
+    """
+    with house_style():
+        figure, axes = panels(len(columns), height=2.4)
+        for axis, (title, methods) in zip(axes, columns.items(), strict=True):
+            axis.plot([0, 100], [0, 100], color="#555555", linestyle=":", linewidth=1)
+            for method, curve in sorted(methods.items(), key=lambda item: order.index(item[0])):
+                many = curve.count >= 0.01 * curve.count.sum()
+                style = look(order.index(method))
+                axis.plot(100 * curve.confidence[many], 100 * curve.accuracy[many], label=method, **style)
+            axis.set_xlim(0, 100)
+            axis.set_ylim(0, 100)
+            _label(axis, title, "probability of the prediction, %", "right, %")
+        _legend(figure, axes)
         return figure
 
 

@@ -28,6 +28,7 @@ def _smiles(folder: Path) -> None:
         (made.write_tu, "tu"),
         (made.write_csv, "csv"),
         (_smiles, "smiles"),
+        (_smiles, "smiles_bonds"),
         (made.write_graphml, "xml"),
         (made.write_gexf, "xml"),
         (made.write_json, "json"),

@@ -99,14 +99,13 @@ def test_leaving_graphs_out_describes_them_once_and_changes_no_score(
         np.testing.assert_allclose(scores, alone, rtol=1e-5, atol=1e-6)
 
 
-def test_few_ways_of_telling_labels_apart_are_remembered() -> None:
+def test_one_description_serves_whichever_graphs_are_labelled() -> None:
     described = DescribedGraphs(random_store(0, graphs=5))
-    ways = [LabelKinds((0, label)) for label in range(1, 7)]
-    first = described.data(ways[0])
-    assert described.data(ways[0]) is first
-    for kinds in ways[1:]:
-        assert described.data(kinds).descriptors.kinds == kinds
-    assert described.data(ways[0]) is not first
+    everything = described.of_labelled(np.arange(5))
+    assert described.of_labelled(np.arange(2)) is everything
+    assert described.by(everything.descriptors.kinds) is everything
+    other = LabelKinds((0,))
+    assert described.by(other).descriptors.kinds == other
 
 
 def test_sets_that_cannot_be_learned_from_are_refused() -> None:
