@@ -71,6 +71,7 @@ def test_it_opens_with_tables_figures_and_what_went_wrong(page: Page) -> None:
         "pooling",
         "discriminant",
         "other",
+        "columns",
         "efficiency",
         "datasets",
         "compare",

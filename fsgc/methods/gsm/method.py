@@ -189,7 +189,8 @@ class GraphSpectralMeasures(LearnedMethod):
         Rows are supports, then queries.
         """
         graphs = torch.cat([episodes.support.flatten(1), episodes.query.flatten(1)], 1)
-        distinct, place = torch.unique(graphs, return_inverse=True)
+        # Evaluation leaves the indices on the host.
+        distinct, place = torch.unique(graphs.to(self.device), return_inverse=True)
         levels = self.gin.of_graphs(self.graphs, distinct)
         distance = distances_within(self.gin.last(levels.z), levels.logits.argmax(1))
         links = nearest(distance[place.unsqueeze(2), place.unsqueeze(1)], self.settings.neighbours)
