@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -13,6 +13,7 @@ from fsgc.methods.as_maml.curvature import plus_curvature
 from fsgc.methods.as_maml.network_pass import Backward, Forward, backward, forward, losses_of
 from fsgc.methods.as_maml.pooled_graphs import PooledGraphs
 from fsgc.methods.as_maml.stacked_weights import StackedWeights
+from fsgc.nn.known_gradient import known_gradient
 
 MOST_KEPT = 400_000
 """So many rows of nodes, over all steps, may have their passes kept for second derivatives (about 2 GB at width 128);
@@ -124,18 +125,4 @@ def outer_loss(named: dict[str, Tensor], value: Tensor, gradient: Callable[[], d
     if not torch.is_grad_enabled():
         return value
     grads = gradient()
-    result: Tensor = _KnownGradient.apply(value, [grads[name] for name in named], *named.values())  # type: ignore[no-untyped-call]
-    return result
-
-
-class _KnownGradient(torch.autograd.Function):
-    """A number whose gradient was computed before."""
-
-    @staticmethod
-    def forward(ctx: Any, value: Tensor, grads: list[Tensor], *_weights: Tensor) -> Tensor:
-        ctx.grads = grads
-        return value.clone()
-
-    @staticmethod
-    def backward(ctx: Any, *outer: Tensor) -> tuple[Tensor | None, ...]:
-        return None, None, *(outer[0] * grad for grad in ctx.grads)
+    return known_gradient(value, [grads[name] for name in named], list(named.values()))

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 import torch
 from torch import Tensor
+
+from fsgc.nn.known_gradient import known_gradient
 
 
 def accumulated(parts: Iterable[Tensor], weights: Sequence[Tensor]) -> Tensor:
@@ -26,21 +27,3 @@ def accumulated(parts: Iterable[Tensor], weights: Sequence[Tensor]) -> Tensor:
     if total is None:
         raise ValueError("accumulated: there is no part")
     return known_gradient(total, sums, weights)
-
-
-def known_gradient(value: Tensor, grads: Sequence[Tensor], weights: Sequence[Tensor]) -> Tensor:
-    """A number whose gradients at the weights are known already; `backward` hands them on."""
-    return _KnownGradient.apply(value, grads, *weights)  # type: ignore[no-untyped-call]
-
-
-class _KnownGradient(torch.autograd.Function):
-    """A number whose gradient was computed before."""
-
-    @staticmethod
-    def forward(ctx: Any, value: Tensor, grads: Sequence[Tensor], *_weights: Tensor) -> Tensor:
-        ctx.grads = grads
-        return value.clone()
-
-    @staticmethod
-    def backward(ctx: Any, *outer: Tensor) -> tuple[Tensor | None, ...]:
-        return None, None, *(outer[0] * grad for grad in ctx.grads)

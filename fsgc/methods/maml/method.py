@@ -19,7 +19,7 @@ from fsgc.episodes.batches import EpisodeBatch
 from fsgc.errors import SettingsError
 from fsgc.methods.contract import TaskShape
 from fsgc.methods.learned import LearnedMethod, Loss, accuracy
-from fsgc.methods.maml.accumulate import accumulated, known_gradient
+from fsgc.methods.maml.accumulate import accumulated
 from fsgc.methods.maml.descent import MeanLoss, ascend, descend
 from fsgc.methods.maml.episode_network import EpisodeNetwork, is_written_out
 from fsgc.methods.maml.flat_weights import FlatWeights
@@ -28,6 +28,7 @@ from fsgc.methods.maml.stacked_embedder import StackedEmbedder, can_be_stacked
 from fsgc.nn.embedder import Embedder
 from fsgc.nn.graph_tensors import GraphBatch
 from fsgc.nn.heads import HEAD_NAMES, HeadWeights, MLPHead, apply_heads
+from fsgc.nn.known_gradient import known_gradient
 from fsgc.nn.norms import Groups
 from fsgc.nn.settings import EmbedderSettings
 from fsgc.settings import Count, Positive, settings
