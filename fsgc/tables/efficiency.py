@@ -31,7 +31,10 @@ MODELS = (
 )  # fmt: skip
 MOST_LOAD = 0.75
 """A machine with a higher load average is busy. One process that does nothing but compute makes it 1."""
-THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "POLARS_MAX_THREADS")
+THREAD_VARIABLES = (
+    "OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "POLARS_MAX_THREADS", "LOKY_MAX_CPU_COUNT"
+)  # fmt: skip
+"""What keeps a process to one core; without the last, kernels would also leave workers that it waits for at its end."""
 
 
 @dataclass(frozen=True)
