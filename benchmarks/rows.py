@@ -2,7 +2,8 @@
 
 Processor time, the least of several turns in which one side follows the other: what else the machine does counts less.
 With an episode a step both sides multiply about the same matrices, and the ratio cannot exceed the plain loop's time
-over that of these products alone: about 2 for FAITH and 5 for SMF-GIN on TRIANGLES, measured on one core with AVX-512.
+over that of these products alone. An estimate of that bound on TRIANGLES, from products timed by themselves and counted
+by hand on a busy machine, is about 2 for FAITH and 5 for SMF-GIN.
 """
 
 from __future__ import annotations
