@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from fsgc.commands.build import build
+from fsgc.commands.check_tables import check
 from fsgc.commands.datasets import datasets
 from fsgc.commands.evaluate import evaluate
 from fsgc.commands.figures import figures
@@ -54,7 +55,7 @@ def main() -> None:
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
 
 
-for command in (run, plan, status):
+for command in (run, plan, status, check):
     tables.add_command(command)
 for command in (datasets, build, models, train, evaluate, predict, results, tables, report, figures):
     main.add_command(command)

@@ -38,7 +38,7 @@ def remove(path: Path) -> None:
                 shutil.rmtree(path)
             else:
                 path.unlink(missing_ok=True)
-        except FileNotFoundError:
+        except (FileNotFoundError, IsADirectoryError, NotADirectoryError):  # it changed in between
             continue
         return
 
@@ -77,6 +77,7 @@ def replacing(target: Path) -> Iterator[Path]:
 
 def _install(partial: Path, target: Path) -> None:
     """Make `partial` the target, in one step where the system can; other processes may do the same."""
+    aside = partial.with_name(partial.name + _ASIDE)
     for attempt in range(_RETRIES):
         try:
             if not target.is_dir() or target.is_symlink():
@@ -85,14 +86,16 @@ def _install(partial: Path, target: Path) -> None:
                 remove(partial)  # which is the old one now
             else:
                 # A directory cannot be renamed over a non-empty one: step the old one aside first.
-                aside = partial.with_name(partial.name + _ASIDE)
+                remove(aside)  # from an attempt in which another process was faster; what it put there is newer
                 target.rename(aside)
                 partial.rename(target)
-                remove(aside)
         except OSError as error:
             if error.errno not in _RACES or not partial.exists() or attempt + 1 == _RETRIES:
+                if aside.exists() and not target.exists():
+                    aside.rename(target)
                 raise
         else:
+            remove(aside)
             return
 
 
@@ -151,15 +154,17 @@ def _may_be_written(leftover: Path) -> bool:
     if not number.isdecimal():
         return True
     try:
-        changed = leftover.lstat().st_mtime
+        found = leftover.lstat()
+        # What stood aside was written long before, perhaps before its process began: then the rename counts.
+        changed = found.st_ctime if leftover.name.endswith(_ASIDE) else found.st_mtime
         if host and host != _host():
             return time.time() - changed < 86_400
         process = psutil.Process(int(number))
         # A zombie, dead but not yet waited for by its parent, writes no more; nor did one that began after the write.
         return bool(process.status() != psutil.STATUS_ZOMBIE and process.create_time() < changed + 1)
-    except (FileNotFoundError, psutil.NoSuchProcess, OverflowError):
+    except (psutil.NoSuchProcess, OverflowError):
         return False
-    except psutil.AccessDenied:
+    except (FileNotFoundError, psutil.AccessDenied):  # what is gone was renamed or is being made anew by a living one
         return True
 
 

@@ -3,7 +3,8 @@
 Code counts as syntax: each module as a digest of its syntax tree without docstrings, comments and annotations of local
 variables, so that rewording a sentence changes nothing. The modules are those that importing the step's module and the
 method's loads, found by reading the imports. Modules that only resolve names and settings are left out: what they
-decide stands in the recipe itself, and adding a method would otherwise change the recipes of all.
+decide stands in the recipe itself, and adding a method would otherwise change the recipes of all. An edit that changes
+no result is named in `fsgc.harmless`.
 
 A recipe decides whether DVC runs a step again, whether a cell of the tables is stale, and whether a killed training may
 be resumed.
@@ -23,6 +24,7 @@ from typing import Any
 
 from fsgc.data.catalog import dataset as catalog_entry
 from fsgc.experiment import Experiment
+from fsgc.harmless import counted
 from fsgc.methods.contract import Scope
 from fsgc.methods.registry import Entry, method_entry
 
@@ -125,7 +127,7 @@ def _settings(step: str, experiment: Experiment) -> dict[str, Any]:
 
 
 def code_of(modules: Iterable[str]) -> dict[str, str]:
-    """Module -> digest of its syntax, for all modules of ours that importing `modules` loads."""
+    """Module -> digest of the syntax it counts as, for all modules of ours that importing `modules` loads."""
     todo, found = list(modules), {}
     # Of another package, which a method may come from, too.
     ours = frozenset((PACKAGE, *(module.split(".")[0] for module in todo if not module.endswith(".py"))))
@@ -134,7 +136,8 @@ def code_of(modules: Iterable[str]) -> dict[str, str]:
         source = _source(module, ours)
         if source is None or module in found or module in RESOLVED:
             continue
-        found[module], imports = _digest_and_imports(source, source.stat().st_mtime_ns)
+        found_digest, imports = _digest_and_imports(source, source.stat().st_mtime_ns)
+        found[module] = counted(module, found_digest)
         parent = module.rpartition(".")[0]
         todo += [*imports, *([parent] if parent else [])]  # a package is loaded before its modules
     return dict(sorted(found.items()))

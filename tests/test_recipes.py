@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from fsgc import harmless
 from fsgc.experiment import Experiment
 from fsgc.methods.registry import METHODS
 from fsgc.recipes import RESOLVED, STEPS, code_of, digest, recipe
@@ -318,3 +319,19 @@ def test_a_recipe_is_the_same_wherever_its_settings_come_from() -> None:
     written = Experiment.from_params({"embedder": {"default": {"width": 64}}}, dataset="triangles_gen", model="pn")
     given = replace(plain, given=Training("pn", plain.training.method, plain.training.train))
     assert _digests(plain) == _digests(written) == _digests(given)
+
+
+def test_a_harmless_edit_counts_as_the_version_before_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    own = code_of(["fsgc.random"])["fsgc.random"]
+    edit = harmless.Edit("fsgc.random", own, "0" * 16, "a reason", ("a cell",))
+    monkeypatch.setattr(harmless, "EDITS", (edit,))
+    assert code_of(["fsgc.random"])["fsgc.random"] == "0" * 16
+    monkeypatch.setattr(harmless, "EDITS", (replace(edit, digest="1" * 16),))
+    assert code_of(["fsgc.random"])["fsgc.random"] == own, "a further edit ends it"
+
+
+def test_every_harmless_edit_is_of_the_module_as_it_is_and_was_checked() -> None:
+    for edit in harmless.EDITS:
+        assert code_of([edit.module])[edit.module] == edit.counts_as != edit.digest, f"{edit.module}: remove its entry"
+        assert edit.why
+        assert edit.checked

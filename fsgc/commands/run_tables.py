@@ -63,6 +63,7 @@ def status(only: tuple[str, ...], verbose: bool) -> None:
     """  # noqa: D301
     from collections import Counter
 
+    from fsgc.harmless import EDITS
     from fsgc.tables.status import State, minutes_left, status_of
 
     found = [status_of(work) for work in chosen_works(only)]
@@ -75,6 +76,8 @@ def status(only: tuple[str, ...], verbose: bool) -> None:
     left = minutes_left(found)
     if left:
         click.echo(f"about {left:.0f} minutes of one core are left, by what cells of the same methods took")
+    for edit in EDITS:
+        click.echo(f"{edit.module} counts as it was before an edit: {edit.why}", err=True)
 
 
 @click.command()

@@ -141,7 +141,7 @@ class Runner:
         code = process.wait()
         with self._lock:
             self._processes.discard(process)
-        return None if code == 0 else _reason(lines, code)
+        return None if code == 0 else reason_of(lines, code)
 
     def record(self, works: Sequence[Work]) -> None:
         """Record cells in DVC whose files, and whose models', are there."""
@@ -198,7 +198,7 @@ def _is_fresh(work: Work) -> bool:
     return status_of(work).state is State.CURRENT
 
 
-def _reason(lines: list[str], code: int) -> str:
+def reason_of(lines: list[str], code: int) -> str:
     """Why a worker failed: our own sentence if it printed one, else its last lines."""
     said = [line for line in lines if line]
     ours = [line.removeprefix("Error: ") for line in said if line.startswith("Error: ")]

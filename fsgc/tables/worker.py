@@ -1,8 +1,8 @@
 """Computing cells: a function from recipes and stores to result files, run in a process of its own.
 
-`python -m fsgc.tables.worker CELL…` computes cells that share a model; with `--stores` first, what any cells need. Its
-standard input is a pipe from the process that started it: when that ends, however it ends, the pipe closes and the
-worker ends with it.
+`python -m fsgc.tables.worker CELL…` computes cells that share a model; with `--stores` first, what any cells need; with
+`--into DIR` before all else, in another directory than the project's. Its standard input is a pipe from the process
+that started it: when that ends, however it ends, the pipe closes and the worker ends with it.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from fsgc.workspace import Workspace
 MODELS = TABLES / "models"
 EXIT_FAILED = 1
 STORES_ONLY = "--stores"
+INTO = "--into"
 
 
 def compute(works: list[Work], project: Path = Path()) -> None:
@@ -84,16 +85,19 @@ def main(names: list[str]) -> int:
     _end_with_parent()
     try:
         params = load_params(PARAMS_FILE)
+        project = Path()
+        if names[:1] == [INTO]:
+            project, names = Path(names[1]), names[2:]
         stores_only = names[:1] == [STORES_ONLY]
         cells = [CellKey.parse(name) for name in names[stores_only:]]
         if not cells or None in cells:
             raise SettingsError(f"these are not names of cells: {' '.join(names)}")
         works = [work_of(cell, params) for cell in cells if cell]
         if stores_only:
-            for reason in prepare_stores(works):
+            for reason in prepare_stores(works, project):
                 print(f"Error: {reason}", flush=True)
         else:
-            compute(works)
+            compute(works, project)
     except FsgcError as error:
         print(f"Error: {error}", flush=True)
         return EXIT_FAILED

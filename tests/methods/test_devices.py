@@ -35,7 +35,11 @@ REAL = [
     for device, found in FOUND.items()
 ]
 # Settings that make a method cheap and change nothing of where its tensors are.
-SMALL: dict[str, dict[str, Any]] = {"gsm": {"fine_tune_steps": 2, "batches_per_epoch": 2, "val_episodes": 4}}
+SMALL: dict[str, dict[str, Any]] = {
+    "gsm": {"fine_tune_steps": 2, "batches_per_epoch": 2, "val_episodes": 4},
+    "maml": {"inner_steps": 2, "test_steps": 2},
+    "as_maml": {"min_steps": 1, "max_steps": 3, "test_steps": 3, "val_episodes": 4},
+}
 
 
 @pytest.fixture

@@ -26,6 +26,7 @@ TINY: dict[str, Any] = {  # what a small model takes to be trained and tested in
     "embedder": {"default": {"width": 4}},
     "transfer": {"train": {"max_epochs": 1}},
 }
+COMPUTED = ("dvc.lock", "metrics.json", "tables/cells/", "tables/dvc.lock", "tables/recipes/", "docs/results/")
 _EVENT = re.compile(r"^(Running stage|Stage) '([\w@-]+)'(.*)$", re.MULTILINE)
 
 
@@ -177,7 +178,7 @@ def _is_whole_lock(text: str) -> bool:
 def copy_project(root: Path) -> Project:
     """Copy the work tree, committed or not, to `root` and make it a git repository of its own.
 
-    What the last experiment left in git stays behind, so that a copy starts as if nothing had ever been computed.
+    What experiments left in git stays behind, so that a copy starts as if nothing had ever been computed.
     """
     listed = subprocess.run(
         ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
@@ -188,7 +189,7 @@ def copy_project(root: Path) -> Project:
         check=True,
     )
     for name in filter(None, listed.stdout.split("\0")):
-        if (ROOT / name).is_file() and name not in ("dvc.lock", "metrics.json"):
+        if (ROOT / name).is_file() and not name.startswith(COMPUTED):
             (root / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(ROOT / name, root / name)
     project = Project(root, _environment(root))

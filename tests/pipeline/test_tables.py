@@ -120,8 +120,7 @@ def test_a_cell_that_fails_says_why_stops_no_other_and_is_tried_again(project: P
     assert status == "2 current", "what was computed with these settings is still there"
 
 
-@pytest.mark.parametrize("by", [signal.SIGTERM, signal.SIGKILL])
-@pytest.mark.parametrize("phase", ["pipeline.tables", "fsgc.tables.worker"])
+@pytest.mark.parametrize(("phase", "by"), [("pipeline.tables", signal.SIGTERM), ("fsgc.tables.worker", signal.SIGKILL)])
 def test_a_run_that_ends_leaves_no_process_and_the_next_one_finishes(
     project: Project, phase: str, by: signal.Signals
 ) -> None:

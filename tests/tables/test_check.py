@@ -1,0 +1,111 @@
+"""Recorded cells computed again, and what is said if they come out otherwise."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from fsgc.cli import main as fsgc
+from fsgc.evaluation.outcomes import OUTCOMES, Outcomes
+from fsgc.tables import check as module
+from fsgc.tables import worker
+from fsgc.tables.check import check
+from fsgc.tables.grid import CELLS
+from fsgc.tables.plan import Work
+from tests.cluster.small import make_project
+from tests.pipeline.project import tree
+
+GIN, WL = (f"triangles_gen-2shot-{model}-seed0" for model in ("gin", "wl"))
+
+
+Made = tuple[Path, dict[str, Work]]
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
+    """A project with two cells that are computed, and what computes each."""
+    project = tmp_path_factory.mktemp("projects") / "project"
+    works = {work.cell.name: work for work in make_project(project)}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(project)
+        for name in (GIN, WL):
+            worker.compute([works[name]])
+    return project, works
+
+
+@pytest.fixture
+def project(made: Made, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The project as the working directory."""
+    monkeypatch.chdir(made[0])
+    return Path()
+
+
+@pytest.fixture
+def works(made: Made) -> dict[str, Work]:
+    """What computes each cell."""
+    return made[1]
+
+
+def _in_this_process(words: Sequence[str], _threads: int, _project: Path) -> str | None:
+    return f"exit code {code}" if (code := worker.main(list(words))) else None
+
+
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Workers that are no processes of their own."""
+    monkeypatch.setattr(worker, "_end_with_parent", lambda: None)
+    monkeypatch.setattr(module, "_work", _in_this_process)
+
+
+def test_a_cell_comes_out_the_same_and_nothing_is_touched(project: Path, works: dict[str, Work]) -> None:
+    before = tree(project)
+    (found,) = check([works[GIN]])
+    assert (found.same, found.changed, found.queries) == (True, 0, 20 * 3 * 3)
+    assert found.found == found.recorded
+    assert tree(project) == before
+
+
+@pytest.mark.usefixtures("quick")
+def test_an_answer_that_differs_is_counted(project: Path, works: dict[str, Work]) -> None:
+    path = project / CELLS / WL / OUTCOMES
+    kept, outcomes = path.read_bytes(), Outcomes.load(path)
+    correct = outcomes.correct.copy()
+    correct[3, 1:3] ^= True
+    replace(outcomes, correct=correct).save(path)
+    try:
+        other, same = check([works[WL], works[GIN]])
+    finally:
+        path.write_bytes(kept)
+    assert (other.same, other.changed) == (False, 2)
+    assert same.same
+
+
+@pytest.mark.usefixtures("quick", "project")
+def test_other_episodes_are_not_compared(works: dict[str, Work]) -> None:
+    path = CELLS / WL / OUTCOMES
+    kept = path.read_bytes()
+    replace(Outcomes.load(path), test_episodes="0" * 64).save(path)
+    try:
+        (found,) = check([works[WL]])
+    finally:
+        path.write_bytes(kept)
+    assert (found.same, found.reason) == (False, "its test episodes are others")
+
+
+@pytest.mark.usefixtures("quick", "project")
+def test_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    done = CliRunner().invoke(fsgc, ["tables", "check", "--only", GIN])
+    assert done.exit_code == 0, done.output
+    assert "the same" in done.output
+    none = CliRunner().invoke(fsgc, ["tables", "check", "--only", "*-untrained-*"])
+    assert none.exit_code == 1
+    assert "none of these cells is computed" in none.output
+    monkeypatch.setattr(module, "_work", lambda *_: "the disk is full")
+    failed = CliRunner().invoke(fsgc, ["tables", "check"])
+    assert failed.exit_code == 1
+    assert "the disk is full" in failed.output
+    assert "2 of 2 cells did not come out the same" in failed.output
