@@ -18,7 +18,7 @@ from fsgc.tables.grid import CELLS, TABLES, CellKey
 from fsgc.tables.plan import Work
 from fsgc.tables.runner import reason_of
 from fsgc.tables.status import METRICS
-from fsgc.tables.worker import INTO, STORES_ONLY
+from fsgc.tables.worker import ERROR, INTO, STORES_ONLY
 from fsgc.workspace import Workspace
 
 
@@ -98,4 +98,5 @@ def _work(words: Sequence[str], threads: int, project: Path) -> str | None:
         assert process.stdout is not None
         lines = [line.rstrip() for line in process.stdout]
         code = process.wait()
-    return reason_of(lines, code) if code else None
+    # What is wrong with the stores of one dataset does not make a worker fail.
+    return reason_of(lines, code) if code or any(line.startswith(ERROR) for line in lines) else None

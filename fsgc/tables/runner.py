@@ -23,7 +23,7 @@ from fsgc.tables.dvc import Dvc
 from fsgc.tables.grid import CELLS, TABLES, CellKey
 from fsgc.tables.plan import Work, stages_of
 from fsgc.tables.status import FAILED, METRICS, State, status_of
-from fsgc.tables.worker import STORES_ONLY
+from fsgc.tables.worker import ERROR, STORES_ONLY
 
 LINES_OF_A_REASON = 3
 
@@ -199,11 +199,11 @@ def _is_fresh(work: Work) -> bool:
 
 
 def reason_of(lines: list[str], code: int) -> str:
-    """Why a worker failed: our own sentence if it printed one, else its last lines."""
+    """Why a worker failed: our own words if it printed some, else its last lines."""
     said = [line for line in lines if line]
-    ours = [line.removeprefix("Error: ") for line in said if line.startswith("Error: ")]
+    ours = [place for place, line in enumerate(said) if line.startswith(ERROR)]
     if ours:
-        return ours[-1]
+        return "\n".join(said[ours[-1] :]).removeprefix(ERROR)
     if code < 0:
         return f"killed by {signal.Signals(-code).name}" + (
             "; perhaps out of memory" if code == -signal.SIGKILL else ""

@@ -30,6 +30,7 @@ MODELS = TABLES / "models"
 EXIT_FAILED = 1
 STORES_ONLY = "--stores"
 INTO = "--into"
+ERROR = "Error: "
 
 
 def compute(works: list[Work], project: Path = Path()) -> None:
@@ -95,11 +96,11 @@ def main(names: list[str]) -> int:
         works = [work_of(cell, params) for cell in cells if cell]
         if stores_only:
             for reason in prepare_stores(works, project):
-                print(f"Error: {reason}", flush=True)
+                print(f"{ERROR}{reason}", flush=True)
         else:
             compute(works, project)
     except FsgcError as error:
-        print(f"Error: {error}", flush=True)
+        print(f"{ERROR}{error}", flush=True)
         return EXIT_FAILED
     return 0
 

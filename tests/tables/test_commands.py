@@ -1,4 +1,4 @@
-"""Recorded cells computed again, and what is said if they come out otherwise."""
+"""Cells chosen by name, and recorded ones computed again: what is said if they come out otherwise."""
 
 from __future__ import annotations
 
@@ -109,3 +109,24 @@ def test_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
     assert failed.exit_code == 1
     assert "the disk is full" in failed.output
     assert "2 of 2 cells did not come out the same" in failed.output
+
+
+@pytest.mark.usefixtures("project")
+def test_cells_are_chosen_by_their_names() -> None:
+    listed = CliRunner().invoke(fsgc, ["tables", "run", "--list", "--only", "*-2shot-wl-*"])
+    assert listed.output.split() == [WL]
+    none = CliRunner().invoke(fsgc, ["tables", "run", "--only", "letter_*"])
+    assert none.exit_code == 1
+    assert "no cell of tables/params.yaml fits letter_*" in none.output
+
+
+def test_lists_that_do_not_fit_are_refused(project: Path) -> None:
+    lists = project / "tables" / "params.yaml"
+    kept = lists.read_text()
+    lists.write_text(kept.replace("- wl", "- wll"))
+    try:
+        refused = CliRunner().invoke(fsgc, ["tables", "run"])
+    finally:
+        lists.write_text(kept)
+    assert refused.exit_code == 1
+    assert "unknown method 'wll'; did you mean 'wl'?" in refused.output
