@@ -21,8 +21,17 @@ settings.load_profile("fsgc")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """`--full-reliability`: thousands of mutations and hundreds of kills instead of a few."""
-    parser.addoption("--full-reliability", action="store_true", help="run tests/reliability at full length")
+    """`--full-reliability`: thousands of mutations and hundreds of kills instead of a few, and the longest tests."""
+    parser.addoption("--full-reliability", action="store_true", help="run tests/reliability and long tests, too")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out the tests marked `long`, whose parts shorter tests cover, unless all are wanted."""
+    if config.getoption("--full-reliability"):
+        return
+    left_out = [item for item in items if item.get_closest_marker("long")]
+    config.hook.pytest_deselected(items=left_out)
+    items[:] = [item for item in items if item not in left_out]
 
 
 @pytest.fixture(scope="session")

@@ -193,6 +193,7 @@ def test_full_object_stores_lose_nothing(play: Play) -> None:
     assert not result["escaped"], "a worker wrote where nothing was asked for"
 
 
+@pytest.mark.long
 def test_a_killed_driver_does_not_compute_finished_cells_again(play: Play, dvc_project: Project) -> None:
     result = play("driver_dies")
     assert result["before"], result["first"]

@@ -177,6 +177,7 @@ def _kill_in_epoch(project: Project, wanted: str) -> None:
     project.mend()
 
 
+@pytest.mark.long
 def test_killed_in_training_it_resumes_and_ends_with_the_same_weights(project: Project) -> None:
     """With more epochs than before, so that there is something to compute; undisturbed elsewhere is the reference."""
     epochs = 30

@@ -120,7 +120,13 @@ def test_a_cell_that_fails_says_why_stops_no_other_and_is_tried_again(project: P
     assert status == "2 current", "what was computed with these settings is still there"
 
 
-@pytest.mark.parametrize(("phase", "by"), [("pipeline.tables", signal.SIGTERM), ("fsgc.tables.worker", signal.SIGKILL)])
+@pytest.mark.parametrize(
+    ("phase", "by"),
+    [
+        pytest.param("pipeline.tables", signal.SIGTERM, marks=pytest.mark.long),
+        ("fsgc.tables.worker", signal.SIGKILL),
+    ],
+)
 def test_a_run_that_ends_leaves_no_process_and_the_next_one_finishes(
     project: Project, phase: str, by: signal.Signals
 ) -> None:
@@ -173,6 +179,7 @@ def test_lists_that_do_not_fit_are_refused_before_anything_runs(project: Project
     assert tree(project.root / "tables" / "cells") == before
 
 
+@pytest.mark.long
 def test_a_second_clone_pulls_everything_and_computes_nothing(project: Project, tmp_path: Path) -> None:
     done = project.repro("evaluate")
     assert done.code == 0, done
