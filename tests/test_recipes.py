@@ -8,18 +8,15 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from fsgc import harmless
 from fsgc.experiment import Experiment
 from fsgc.methods.registry import METHODS
-from fsgc.recipes import RESOLVED, STEPS, code_of, digest, recipe
-from fsgc.training.settings import Training
+from fsgc.recipes import RESOLVED, STEPS, code_of, recipe
 
 ROOT = Path(__file__).parents[1]
 Case = tuple[str, ...]  # the modules that a step imports, as one word each
@@ -255,83 +252,3 @@ def test_a_building_block_serves_at_least_two_methods(loaded: Mapping[Case, set[
         if module.startswith("fsgc.nn."):
             users = {name for case, modules in loaded.items() if module in modules for name in entries & set(case)}
             assert len(users) >= 2, f"{module} serves {users} alone; it belongs there"
-
-
-def _digests(experiment: Experiment) -> dict[str, str]:
-    return {step: digest(recipe(step, experiment)) for step in STEPS}
-
-
-def _differing(one: Experiment, other: Experiment) -> set[str]:
-    before, after = _digests(one), _digests(other)
-    return {step for step in STEPS if before[step] != after[step]}
-
-
-@pytest.mark.parametrize(
-    ("model", "keys", "steps"),
-    [
-        ("pn", {"shots": 10}, {"episodes", "train", "evaluate"}),
-        ("pn", {"seed": 1}, {"split", "episodes", "train", "evaluate"}),
-        ("gin", {"shots": 10}, {"episodes", "evaluate"}),
-        ("gin", {"seed": 1}, {"split", "episodes", "train", "evaluate"}),
-        ("gsm", {"seed": 1}, {"split", "episodes", "prepare", "train", "evaluate"}),
-        ("wl", {"seed": 1}, {"split", "episodes"}),
-        ("wl", {"shots": 10}, {"episodes", "evaluate"}),
-        ("wl", {"model": "sp"}, {"prepare", "train", "evaluate"}),
-        ("pn", {"model": "pn_tae"}, {"train", "evaluate"}),
-        ("pn", {"features": "degree"}, {"train", "evaluate"}),
-        ("pn", {"dataset": "triangles"}, set(STEPS) - {"prepare"}),
-    ],
-)
-def test_the_steps_that_a_key_concerns(model: str, keys: dict[str, Any], steps: set[str]) -> None:
-    base = {"dataset": "triangles_gen", "model": model}
-    assert _differing(Experiment.from_params({}, **base), Experiment.from_params({}, **{**base, **keys})) == steps
-
-
-@pytest.mark.parametrize(
-    ("model", "section", "key", "value", "steps"),
-    [
-        ("pn", ("split",), "held_out_share", 0.3, {"split"}),
-        ("gsm", ("split",), "held_out_share", 0.3, {"split", "prepare"}),
-        ("pn", ("episodes",), "test", 7, {"episodes"}),
-        ("pn", ("train", "default"), "patience", 3, {"train"}),
-        ("pn", ("prototypical", "train"), "patience", 3, {"train"}),
-        ("pn", ("embedder", "default"), "width", 8, {"train", "evaluate"}),
-        ("pn", ("prototypical", "triangles_gen"), "lr", 0.5, {"train", "evaluate"}),
-        ("pn", ("prototypical", "enzymes"), "lr", 0.5, set()),
-        ("pn", ("maml", "default"), "lr", 0.5, set()),
-        ("wl", ("kernel", "default"), "wl_iterations", 2, {"prepare"}),
-        ("wl", ("svc", "default"), "c", 2.0, {"train", "evaluate"}),
-        ("gsm", ("superclasses", "default"), "order", 1, {"prepare"}),
-    ],
-)
-def test_the_steps_that_a_setting_concerns(
-    model: str, section: Iterable[str], key: str, value: Any, steps: set[str]
-) -> None:
-    params: dict[str, Any] = {key: value}
-    for name in reversed(tuple(section)):
-        params = {name: params}
-    keys = {"dataset": "triangles_gen", "model": model}
-    assert _differing(Experiment.from_params({}, **keys), Experiment.from_params(params, **keys)) == steps
-
-
-def test_a_recipe_is_the_same_wherever_its_settings_come_from() -> None:
-    plain = Experiment.from_params({}, dataset="triangles_gen", model="pn")
-    written = Experiment.from_params({"embedder": {"default": {"width": 64}}}, dataset="triangles_gen", model="pn")
-    given = replace(plain, given=Training("pn", plain.training.method, plain.training.train))
-    assert _digests(plain) == _digests(written) == _digests(given)
-
-
-def test_a_harmless_edit_counts_as_the_version_before_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    own = code_of(["fsgc.random"])["fsgc.random"]
-    edit = harmless.Edit("fsgc.random", own, "0" * 16, "a reason", ("a cell",))
-    monkeypatch.setattr(harmless, "EDITS", (edit,))
-    assert code_of(["fsgc.random"])["fsgc.random"] == "0" * 16
-    monkeypatch.setattr(harmless, "EDITS", (replace(edit, digest="1" * 16),))
-    assert code_of(["fsgc.random"])["fsgc.random"] == own, "a further edit ends it"
-
-
-def test_every_harmless_edit_is_of_the_module_as_it_is_and_was_checked() -> None:
-    for edit in harmless.EDITS:
-        assert code_of([edit.module])[edit.module] == edit.counts_as != edit.digest, f"{edit.module}: remove its entry"
-        assert edit.why
-        assert edit.checked

@@ -19,7 +19,7 @@ from fsgc.provenance import commit
 from fsgc.recipes import digest, recipe, recorded
 from fsgc.tables.grid import TABLES, CellKey
 from fsgc.tables.plan import Work, work_of
-from fsgc.tables.runner import LINES_OF_A_REASON
+from fsgc.tables.processes import LINES_OF_A_REASON
 from fsgc.tables.status import METRICS
 
 MODEL_FILES = ("model.pt", "model.json", "curves")

@@ -13,7 +13,6 @@ import os
 import queue
 import signal
 import subprocess
-import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from threading import Lock, Thread
@@ -22,10 +21,9 @@ from fsgc.files import remove, replacing
 from fsgc.tables.dvc import Dvc
 from fsgc.tables.grid import CELLS, TABLES, CellKey
 from fsgc.tables.plan import Work, stages_of
+from fsgc.tables.processes import end_of, start_worker
 from fsgc.tables.status import FAILED, METRICS, State, status_of
-from fsgc.tables.worker import ERROR, STORES_ONLY
-
-LINES_OF_A_REASON = 3
+from fsgc.tables.worker import STORES_ONLY
 
 
 @dataclass(frozen=True)
@@ -123,25 +121,15 @@ class Runner:
     def _compute(self, group: Sequence[Work], *options: str) -> str | None:
         """Compute the cells of a model in a process; the reason if that failed."""
         names = [*options, *(work.cell.name for work in group)]
-        process = subprocess.Popen(  # noqa: S603  (the words are names from our own lists)
-            [sys.executable, "-m", "fsgc.tables.worker", *names],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            env=self._environment(),
-            start_new_session=True,
-        )
+        process = start_worker(names, self.threads)
         with self._lock:
             self._processes.add(process)
             if self._stopped:
                 process.kill()
-        assert process.stdout is not None
-        lines = [line.rstrip() for line in process.stdout]
-        code = process.wait()
+        reason = end_of(process)
         with self._lock:
             self._processes.discard(process)
-        return None if code == 0 else reason_of(lines, code)
+        return reason
 
     def record(self, works: Sequence[Work]) -> None:
         """Record cells in DVC whose files, and whose models', are there."""
@@ -164,9 +152,6 @@ class Runner:
                 with replacing(mark) as partial:
                     partial.write_text(json.dumps({"reason": reason, "command": command}, indent=2) + "\n")
             ended(Outcome(work.cell, reason))
-
-    def _environment(self) -> Mapping[str, str]:
-        return {**os.environ, **dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS"), str(self.threads))}
 
     def _stop(self) -> None:
         with self._lock:
@@ -196,16 +181,3 @@ def longest_first(works: Iterable[Work], seconds: Mapping[CellKey, float]) -> li
 def _is_fresh(work: Work) -> bool:
     """Whether a cell of a group that failed was finished before the failure."""
     return status_of(work).state is State.CURRENT
-
-
-def reason_of(lines: list[str], code: int) -> str:
-    """Why a worker failed: our own words if it printed some, else its last lines."""
-    said = [line for line in lines if line]
-    ours = [place for place, line in enumerate(said) if line.startswith(ERROR)]
-    if ours:
-        return "\n".join(said[ours[-1] :]).removeprefix(ERROR)
-    if code < 0:
-        return f"killed by {signal.Signals(-code).name}" + (
-            "; perhaps out of memory" if code == -signal.SIGKILL else ""
-        )
-    return "\n".join(said[-LINES_OF_A_REASON:]) or f"exit code {code}"

@@ -95,10 +95,11 @@ def main(names: list[str]) -> int:
             raise SettingsError(f"these are not names of cells: {' '.join(names)}")
         works = [work_of(cell, params) for cell in cells if cell]
         if stores_only:
-            for reason in prepare_stores(works, project):
+            failed = prepare_stores(works, project)
+            for reason in failed:
                 print(f"{ERROR}{reason}", flush=True)
-        else:
-            compute(works, project)
+            return EXIT_FAILED if failed else 0
+        compute(works, project)
     except FsgcError as error:
         print(f"{ERROR}{error}", flush=True)
         return EXIT_FAILED

@@ -9,7 +9,7 @@ import pytest
 
 from fsgc.tables.runner import by_model
 from fsgc.tables.worker import compute
-from tests.cluster.small import make_project
+from tests.small_tables import make_project
 
 
 @pytest.fixture(scope="session")

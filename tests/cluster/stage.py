@@ -17,7 +17,7 @@ from ray.cluster_utils import Cluster
 from fsgc.tables.plan import load_works
 from fsgc.tables.status import status_of
 from tests.cluster.faults import Faulty
-from tests.cluster.small import PARAMS
+from tests.small_tables import PARAMS
 
 STORE = 80 * 2**20  # bytes of a node's object store, little above the least that Ray takes
 # So that a dead node is found dead in a second. Ray's own setting takes 15, in which it goes on giving it tasks.

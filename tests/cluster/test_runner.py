@@ -17,8 +17,8 @@ import yaml
 
 from fsgc.cluster.runner import OOM_RETRIES
 from tests.cluster.namespace import inside, token_of_its_own, why_not
-from tests.cluster.small import LISTS, PARAMS, outcomes, timeless
 from tests.pipeline.project import ROOT, Project, copy_project
+from tests.small_tables import LISTS, PARAMS, outcomes, timeless
 
 PATIENCE = 900  # seconds; not an expectation, only so that a hanging cluster does not hang the tests
 MODELS = ("wl", "untrained", "gin")
@@ -35,8 +35,6 @@ def dvc_project(stores: Path, tmp_path_factory: pytest.TempPathFactory) -> Proje
     project = copy_project(tmp_path_factory.mktemp("ray"))
     tables = project.root / "tables"
     (tables / "params.yaml").write_text(yaml.safe_dump({"small": LISTS}))
-    (tables / "dvc.lock").unlink(missing_ok=True)
-    shutil.rmtree(tables / "cells", ignore_errors=True)
     shutil.copytree(stores / "tables" / "data", tables / "data", dirs_exist_ok=True)
     project.set_params(**PARAMS)
     project.commit()

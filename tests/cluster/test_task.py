@@ -21,7 +21,7 @@ from fsgc.steps import evaluate, train
 from fsgc.tables.plan import Work, load_works
 from fsgc.tables.runner import by_model
 from fsgc.tables.status import State, status_of
-from tests.cluster.small import PARAMS, outcomes, timeless
+from tests.small_tables import PARAMS, outcomes, timeless
 
 
 def _groups() -> dict[str, list[Work]]:

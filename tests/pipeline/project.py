@@ -26,7 +26,7 @@ TINY: dict[str, Any] = {  # what a small model takes to be trained and tested in
     "embedder": {"default": {"width": 4}},
     "transfer": {"train": {"max_epochs": 1}},
 }
-COMPUTED = ("dvc.lock", "metrics.json", "tables/cells/", "tables/dvc.lock", "tables/recipes/", "docs/results/")
+COMPUTED = ("dvc.lock", "metrics.json", "tables/cells/", "tables/dvc.lock", "docs/results/")
 _EVENT = re.compile(r"^(Running stage|Stage) '([\w@-]+)'(.*)$", re.MULTILINE)
 
 
@@ -103,11 +103,9 @@ class Project:
         return Repro(done.returncode, done.stdout, done.stderr)
 
     def set_tables(self, **blocks: object) -> None:
-        """Want the cells of these blocks of lists, and forget those of the project."""
-        tables = self.root / "tables"
-        (tables / "params.yaml").write_text(yaml.safe_dump(blocks))
-        for name in ("cells", "dvc.lock", "plan.yaml"):
-            remove(tables / name)
+        """Want the cells of these blocks of lists, and no others."""
+        (self.root / "tables" / "params.yaml").write_text(yaml.safe_dump(blocks))
+        remove(self.root / "tables" / "plan.yaml")
 
     def set_params(self, episodes: Mapping[str, int] | None = None, **values: object) -> None:
         """Change keys of `params.yaml`, those of its section `episodes` apart."""

@@ -117,7 +117,6 @@ def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
     with (copied.root / "fsgc" / "data" / "catalog.toml").open("a") as catalog:
         catalog.write(entry)
     copied.set_params(dataset=KEY, shots=5, seed=0, episodes=MANY)
-    (copied.root / "dvc.lock").unlink(missing_ok=True)
     copied.commit()
     for address in slow_mirror(content):
         project = Project(copied.root, {**copied.environment, "FSGC_MIRROR": address})

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,18 +11,18 @@ import pytest
 from click.testing import CliRunner
 
 from fsgc.cli import main as fsgc
+from fsgc.errors import StoreError
 from fsgc.evaluation.outcomes import OUTCOMES, Outcomes
 from fsgc.tables import check as module
 from fsgc.tables import worker
 from fsgc.tables.check import check
 from fsgc.tables.grid import CELLS
 from fsgc.tables.plan import Work
-from tests.cluster.small import make_project
+from fsgc.tables.processes import end_of
 from tests.pipeline.project import tree
+from tests.small_tables import make_project
 
 GIN, WL = (f"triangles_gen-2shot-{model}-seed0" for model in ("gin", "wl"))
-
-
 Made = tuple[Path, dict[str, Work]]
 
 
@@ -50,15 +51,12 @@ def works(made: Made) -> dict[str, Work]:
     return made[1]
 
 
-def _in_this_process(words: Sequence[str], _threads: int, _project: Path) -> str | None:
-    return f"exit code {code}" if (code := worker.main(list(words))) else None
-
-
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Workers that are no processes of their own."""
     monkeypatch.setattr(worker, "_end_with_parent", lambda: None)
-    monkeypatch.setattr(module, "_work", _in_this_process)
+    monkeypatch.setattr(module, "start_worker", lambda words, _threads: worker.main(list(words)))
+    monkeypatch.setattr(module, "end_of", lambda code: f"exit code {code}" if code else None)
 
 
 def test_a_cell_comes_out_the_same_and_nothing_is_touched(project: Path, works: dict[str, Work]) -> None:
@@ -96,6 +94,28 @@ def test_other_episodes_are_not_compared(works: dict[str, Work]) -> None:
     assert (found.same, found.reason) == (False, "its test episodes are others")
 
 
+@pytest.mark.usefixtures("project")
+def test_stores_that_cannot_be_made_are_the_reason(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(*_: object) -> None:
+        raise StoreError("the disk is full\nFree some space")
+
+    monkeypatch.setattr(worker, "_end_with_parent", lambda: None)
+    monkeypatch.setattr(worker, "ensure_episodes", fail)
+    assert worker.main(["--into", str(tmp_path), "--stores", GIN]) == worker.EXIT_FAILED
+    assert capsys.readouterr().out == "Error: the disk is full\nFree some space\n"
+
+
+def test_a_worker_that_failed_is_quoted_whole() -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", "print('loading'); print('Error: the disk is full'); print('Free some space'); exit(1)"],
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert end_of(process) == "the disk is full\nFree some space"
+
+
 @pytest.mark.usefixtures("quick", "project")
 def test_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
     done = CliRunner().invoke(fsgc, ["tables", "check", "--only", GIN])
@@ -104,7 +124,7 @@ def test_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
     none = CliRunner().invoke(fsgc, ["tables", "check", "--only", "*-untrained-*"])
     assert none.exit_code == 1
     assert "none of these cells is computed" in none.output
-    monkeypatch.setattr(module, "_work", lambda *_: "the disk is full")
+    monkeypatch.setattr(module, "end_of", lambda _: "the disk is full")
     failed = CliRunner().invoke(fsgc, ["tables", "check"])
     assert failed.exit_code == 1
     assert "the disk is full" in failed.output

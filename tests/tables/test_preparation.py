@@ -12,7 +12,7 @@ import yaml
 from fsgc.tables.plan import load_works
 from fsgc.tables.preparation import SECONDS, preparation_seconds
 from fsgc.tables.worker import prepare_stores
-from tests.cluster.small import PARAMS
+from tests.small_tables import PARAMS
 
 
 def test_what_is_prepared_is_timed_when_it_is_made_and_only_then(

@@ -15,21 +15,17 @@ from typing import Any
 import pytest
 import yaml
 
-from fsgc.api import ensure_episodes
 from fsgc.methods.kernel.settings import KernelSettings
-from fsgc.steps import prepare, train
+from fsgc.steps import train
 from fsgc.tables import worker
 from fsgc.tables.grid import CELLS, CellKey
 from fsgc.tables.plan import Work, load_works, work_of
 from fsgc.tables.status import FAILED, METRICS, CellStatus, State, minutes_left, status_of
 from fsgc.tables.worker import MODELS, compute, main
-from fsgc.workspace import Workspace
+from tests.small_tables import PARAMS as SMALL
+from tests.small_tables import make_project
 
-PARAMS: dict[str, Any] = {
-    "episodes": {"queries": 3, "train_epochs": 1, "train_per_epoch": 8, "val": 5, "test": 20},
-    "train": {"default": {"max_epochs": 1, "accelerator": "cpu"}},
-    "embedder": {"default": {"width": 4}},
-}
+PARAMS: dict[str, Any] = {**SMALL, "train": {"default": {"max_epochs": 1, "accelerator": "cpu"}}}
 LISTS = {"datasets": ["triangles_gen"], "shots": [2, 3], "models": ["gin", "wl"], "seeds": [0]}
 
 
@@ -37,15 +33,7 @@ LISTS = {"datasets": ["triangles_gen"], "shots": [2, 3], "models": ["gin", "wl"]
 def computed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A project with four cells, all computed."""
     project = tmp_path_factory.mktemp("project")
-    (project / "tables").mkdir()
-    (project / "params.yaml").write_text(yaml.safe_dump(PARAMS))
-    (project / "tables" / "params.yaml").write_text(yaml.safe_dump({"small": LISTS}))
-    works = load_works(project)
-    for work in works:
-        workspace = Workspace(project / "tables" / "data")
-        ensure_episodes(workspace, work.experiment)
-        if work.prepared and not (workspace.root / "prepared" / work.prepared).exists():
-            prepare.run(workspace, work.experiment)
+    works = make_project(project, PARAMS, LISTS)
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(tmp_path_factory.mktemp("elsewhere"))
         for model in ("gin", "wl"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -23,11 +24,11 @@ PARAMS: dict[str, Any] = {
 LISTS = {"datasets": ["triangles_gen"], "shots": [2, 3], "models": ["wl", "untrained", "gin"], "seeds": [0]}
 
 
-def make_project(project: Path) -> list[Work]:
+def make_project(project: Path, params: Mapping[str, Any] = PARAMS, lists: Mapping[str, Any] = LISTS) -> list[Work]:
     """Write the settings of a project and compute its stores, but no cell."""
     (project / "tables").mkdir(parents=True)
-    (project / "params.yaml").write_text(yaml.safe_dump(PARAMS))
-    (project / "tables" / "params.yaml").write_text(yaml.safe_dump({"small": LISTS}))
+    (project / "params.yaml").write_text(yaml.safe_dump(params))
+    (project / "tables" / "params.yaml").write_text(yaml.safe_dump({"small": lists}))
     works, workspace = load_works(project), Workspace(project / "tables" / "data")
     for work in works:
         ensure_episodes(workspace, work.experiment)
