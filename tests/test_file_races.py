@@ -72,7 +72,7 @@ def test_what_a_living_process_is_making_anew_is_left_alone(tmp_path: Path, monk
     _store(partial, "half")
 
     def missing(_path: Path) -> os.stat_result:
-        raise FileNotFoundError
+        raise FileNotFoundError(errno.ENOENT, "gone")
 
     with monkeypatch.context() as patch:
         patch.setattr(Path, "lstat", missing)
