@@ -174,7 +174,7 @@ def _records(cell: Cell, search: Search) -> Sequence[Mapping[str, Any]]:
             "seed": key.seed,
             "step": place + 1,
             "views": step.views,
-            **{name: getattr(step, name) for name in NUMBERS},
+            **{name: round(getattr(step, name), 4) for name in NUMBERS},
             "taken": place == search.taken,
         }
         for place, step in enumerate(search.steps)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -38,6 +39,7 @@ _SETTINGS: Any = {
     "savefig.dpi": 200,
     "svg.hashsalt": "fsgc",  # identifiers in the file come from this instead of from chance
 }
+_DECIMALS = re.compile(rb"(?<!scale\(0)(\.\d{2})\d+")  # but not in the scale of letters, which are drawn in large units
 
 
 @dataclass(frozen=True)
@@ -103,8 +105,8 @@ def panels(count: int, columns: int = 3, width: float = 2.6, height: float = 2.1
 
 
 def svg_bytes(figure: Figure) -> bytes:
-    """The figure as SVG; equal figures give equal bytes."""
-    return _rendered(figure, "svg", {"Date": None, "Creator": None})
+    """The figure as SVG, to a hundredth of a point; equal figures give equal bytes."""
+    return _DECIMALS.sub(rb"\1", _rendered(figure, "svg", {"Date": None, "Creator": None}))
 
 
 def png_bytes(figure: Figure) -> bytes:
