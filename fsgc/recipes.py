@@ -2,9 +2,9 @@
 
 Code counts as syntax: each module as a digest of its syntax tree without docstrings, comments and annotations of local
 variables, so that rewording a sentence changes nothing; with a module counts the C++ file beside it, without comments.
-The modules are those that importing the step's module and the method's loads, found by reading the imports. Modules that only resolve names and settings are left out: what they
-decide stands in the recipe itself, and adding a method would otherwise change the recipes of all. An edit that changes
-no result is named in `fsgc.harmless`.
+The modules are those that importing the step's module and the method's loads, found by reading the imports. Modules
+that only resolve names and settings are left out: what they decide stands in the recipe itself, and adding a method
+would otherwise change the recipes of all. An edit that changes no result is named in `fsgc.harmless`.
 
 A recipe decides whether DVC runs a step again, whether a cell of the tables is stale, and whether a killed training may
 be resumed.

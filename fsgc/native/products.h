@@ -11,6 +11,7 @@
 #define FSGC_CLONES
 #endif
 #define FSGC_INLINE inline __attribute__((always_inline))
+#define FSGC_INLINED __attribute__((always_inline))  // after the parameters of a lambda
 
 namespace fsgc {
 
@@ -42,10 +43,12 @@ FSGC_INLINE void tile(int k, const float* x, long x_step, long k_step, const flo
 
 template <int COLUMNS, bool ADD>
 FSGC_INLINE void column_block(int rows, int k, const float* x, long x_step, long k_step, const float* w, long w_step, float* y, long y_step) {
-    constexpr int ROWS = COLUMNS == 4 ? 6 : COLUMNS == 2 ? 8 : 8;
+    constexpr int ROWS = COLUMNS == 4 ? 6 : 8;  // as many sums as there are registers for
     int r = 0;
     for (; r + ROWS <= rows; r += ROWS)
         tile<ROWS, COLUMNS, ADD>(k, x + r * x_step, x_step, k_step, w, w_step, y + r * y_step, y_step);
+    for (; r + 4 <= rows; r += 4)
+        tile<4, COLUMNS, ADD>(k, x + r * x_step, x_step, k_step, w, w_step, y + r * y_step, y_step);
     for (; r < rows; ++r) tile<1, COLUMNS, ADD>(k, x + r * x_step, x_step, k_step, w, w_step, y + r * y_step, y_step);
 }
 
