@@ -1,10 +1,10 @@
 """What a step depends on: the code it loads, the settings it reads, its dataset's entry, its method.
 
 Code counts as syntax: each module as a digest of its syntax tree without docstrings, comments and annotations of local
-variables, so that rewording a sentence changes nothing. The modules are those that importing the step's module and the
-method's loads, found by reading the imports. Modules that only resolve names and settings are left out: what they
-decide stands in the recipe itself, and adding a method would otherwise change the recipes of all. An edit that changes
-no result is named in `fsgc.harmless`.
+variables, so that rewording a sentence changes nothing; with a module counts the C++ file beside it, without comments.
+The modules are those that importing the step's module and the method's loads, found by reading the imports. Modules
+that only resolve names and settings are left out: what they decide stands in the recipe itself, and adding a method
+would otherwise change the recipes of all. An edit that changes no result is named in `fsgc.harmless`.
 
 A recipe decides whether DVC runs a step again, whether a cell of the tables is stale, and whether a killed training may
 be resumed.
@@ -15,6 +15,7 @@ from __future__ import annotations
 import ast
 import hashlib
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict
 from functools import cache
@@ -51,6 +52,9 @@ _SCOPES = {
     "split": Scope(shots=False, seed=True),
     "episodes": Scope(shots=True, seed=True),
 }
+
+_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+_INCLUDE = re.compile(r'#include "([^"]+)"')
 
 Recipe = dict[str, Any]
 RECORDED = ("graphs", "split", "episodes", "prepare", "train", "evaluate")  # what a result is the outcome of
@@ -161,8 +165,17 @@ def _source(module: str, ours: frozenset[str]) -> Path | None:
 def _digest_and_imports(path: Path, _changed: int) -> tuple[str, tuple[str, ...]]:
     tree = ast.parse(path.read_text(encoding="utf-8"))
     imports = tuple(_imported(tree))
-    text = repr(_plain(tree))
+    text = repr(_plain(tree)) + _compiled(path.with_suffix(".cpp"))
     return hashlib.sha256(text.encode()).hexdigest()[:16], imports
+
+
+def _compiled(path: Path) -> str:
+    """A C++ file and what it includes of ours, without comments and white space; nothing if there is none."""
+    if not path.exists():
+        return ""
+    text = _COMMENT.sub(" ", path.read_text(encoding="utf-8"))
+    included = [_compiled(path.parent / name) for name in _INCLUDE.findall(text)]
+    return "".join([" ".join(text.split()), *included])
 
 
 def _imported(tree: ast.Module) -> Iterator[str]:

@@ -16,6 +16,7 @@ from torch import Tensor, nn
 
 from fsgc.methods.prototypical.copies import Copies
 from fsgc.methods.prototypical.episode_affine import EpisodeAffine, EpisodeNodes, OwnTerm, SharedRows, SharedTerm
+from fsgc.nn.compiled_embedder import can_be_compiled, embed_compiled
 from fsgc.nn.convs import GINConv
 from fsgc.nn.embedder import Embedder
 from fsgc.nn.film import Film
@@ -58,9 +59,15 @@ def embed_conditioned(
         groups: the groups of `norm: episode`, `groups.index` `[E·M]`.
         max_nodes: about how many nodes a chunk has; by device if not given.
     """
-    if not can_be_folded(embedder, tensors.device):
+    folds = can_be_folded(embedder, tensors.device)
+    compiles = groups is None and can_be_compiled(embedder, tensors.device)
+    # Linear convolutions leave so few products when folded that compiled code is no faster.
+    if not folds or (compiles and embedder.settings.gin_mlp_layers > 1):
         episode = torch.arange(len(graphs), device=gamma.device).repeat_interleave(graphs.shape[1])
-        return embed_graphs(embedder, tensors, graphs, Film(gamma, beta, episode), groups, max_nodes)
+        film = Film(gamma, beta, episode)
+        if compiles:
+            return embed_compiled(embedder, tensors, graphs.flatten(), film)
+        return embed_graphs(embedder, tensors, graphs, film, groups, max_nodes)
     embed = FoldedEmbedder(embedder, tensors, graphs)
     sizes = tensors.chunk_sizes(graphs, max_nodes)
     ends = accumulate(sizes, initial=0)

@@ -17,6 +17,7 @@ from fsgc.methods.prototypical.conditioner import EpisodeConditioner
 from fsgc.methods.prototypical.folded_film import embed_conditioned
 from fsgc.methods.prototypical.mixup import LatentMixup, Mask, MixupLoss, Ratio, Source
 from fsgc.nn.class_means import class_means
+from fsgc.nn.compiled_embedder import can_be_compiled, embed_compiled
 from fsgc.nn.distance import squared_distances
 from fsgc.nn.embedder import Embedder
 from fsgc.nn.in_chunks import embed_graphs
@@ -163,6 +164,8 @@ class PrototypicalNetwork(LearnedMethod):
     def _embed_once(self, graphs: Tensor) -> Tensor:
         """Embed each distinct graph once and hand it to every place it occurs at; `graphs` is `[B, N, M]`."""
         distinct, place = torch.unique(graphs, return_inverse=True)
+        if can_be_compiled(self.embedder, self.graphs.device):
+            return embed_compiled(self.embedder, self.graphs, distinct)[place]
         return embed_graphs(self.embedder, self.graphs, distinct)[place]
 
     def _embed_by_episode(self, graphs: Tensor, shots: int) -> Tensor:

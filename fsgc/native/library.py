@@ -1,0 +1,43 @@
+"""Finding the compiled library of a module.
+
+A module `x.py` may have an `x.cpp` beside it, which the install compiles to `_x.….so` where there is a compiler
+(`pyproject.toml` lists them) and leaves out where there is none. A library has plain C functions on arrays of floats:
+nothing of it depends on the versions of Python or PyTorch. `FSGC_NATIVE=0` in the environment does without them.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from functools import cache
+from importlib.machinery import EXTENSION_SUFFIXES
+from pathlib import Path
+
+from torch import Tensor
+
+SWITCH = "FSGC_NATIVE"
+
+
+@cache
+def library(module_file: str) -> ctypes.CDLL | None:
+    """The library compiled from the C++ file beside a module; None if it is not there or not wanted."""
+    if os.environ.get(SWITCH) == "0":
+        return None
+    module = Path(module_file)
+    for suffix in EXTENSION_SUFFIXES:
+        path = module.with_name(f"_{module.stem}{suffix}")
+        if path.exists():
+            try:
+                return ctypes.CDLL(str(path))
+            except OSError:  # made for another machine
+                return None
+    return None
+
+
+def address(tensor: Tensor | None) -> ctypes.c_void_p:
+    """Where the numbers of a contiguous tensor on the CPU lie; nowhere for None."""
+    if tensor is None:
+        return ctypes.c_void_p()
+    assert tensor.is_contiguous(), "compiled code takes contiguous arrays"
+    assert tensor.device.type == "cpu", "compiled code takes arrays of the host"
+    return ctypes.c_void_p(tensor.data_ptr())
