@@ -38,6 +38,13 @@ EDITS = (
         "two processes that write the same store at once no longer fail; what is written is the same",
         ("letter_high-5shot-discriminant-seed0", "enzymes-5shot-wl-seed0", "enzymes-5shot-pn-seed0"),
     ),
+    Edit(
+        "fsgc.provenance",
+        "44d66539930a1efd",
+        "30b92452afb34ec7",
+        "a record also names the compiled code that was loaded; nothing is computed from it",
+        ("enzymes-5shot-wl-seed0", "letter_high-5shot-gcn-seed0"),
+    ),
 )
 
 

@@ -1,4 +1,4 @@
-"""Under what a result came about: versions, commit, threads."""
+"""Under what a result came about: versions, commit, threads, compiled code."""
 
 from __future__ import annotations
 
@@ -43,4 +43,7 @@ def circumstances() -> dict[str, Any]:
     """All of it, as a result records it."""
     import torch
 
-    return {"commit": commit(), "versions": versions(), "threads": torch.get_num_threads()}
+    from fsgc.native.library import loaded
+
+    threads = torch.get_num_threads()
+    return {"commit": commit(), "versions": versions(), "threads": threads, "compiled": loaded()}

@@ -16,6 +16,7 @@ from pathlib import Path
 from torch import Tensor
 
 SWITCH = "FSGC_NATIVE"
+_loaded: set[str] = set()
 
 
 @cache
@@ -28,10 +29,17 @@ def library(module_file: str) -> ctypes.CDLL | None:
         path = module.with_name(f"_{module.stem}{suffix}")
         if path.exists():
             try:
-                return ctypes.CDLL(str(path))
+                found = ctypes.CDLL(str(path))
             except OSError:  # made for another machine
                 return None
+            _loaded.add(module.stem)
+            return found
     return None
+
+
+def loaded() -> list[str]:
+    """The modules whose compiled code this process has loaded."""
+    return sorted(_loaded)
 
 
 def address(tensor: Tensor | None) -> ctypes.c_void_p:

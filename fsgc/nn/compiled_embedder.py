@@ -13,6 +13,7 @@ from fsgc.nn.embedder import Embedder
 from fsgc.nn.film import Film
 from fsgc.nn.gin_kernel import LANES, MOST_CONVS, GinRows, is_compiled
 from fsgc.nn.graph_tensors import GraphBatch, GraphTensors
+from fsgc.nn.in_chunks import embed_graphs
 from fsgc.nn.norms import GraphNorm
 from fsgc.nn.segments import Segments
 
@@ -31,6 +32,16 @@ def can_be_compiled(embedder: Embedder, device: torch.device) -> bool:
         and settings.num_convs <= MOST_CONVS
         and settings.width % LANES == 0
     )
+
+
+def embed_distinct(embedder: Embedder, tensors: GraphTensors, graphs: Tensor) -> Tensor:
+    """Embed each distinct graph once and hand it to every place it occurs at: `[…]` to `[…, d]`.
+
+    By compiled code where that is possible; for embedders that see no other graph (not `norm: episode`).
+    """
+    distinct, place = torch.unique(graphs, return_inverse=True)
+    embed = embed_compiled if can_be_compiled(embedder, tensors.device) else embed_graphs
+    return embed(embedder, tensors, distinct)[place]
 
 
 def embed_compiled(embedder: Embedder, tensors: GraphTensors, graphs: Tensor, film: Film | None = None) -> Tensor:

@@ -98,13 +98,14 @@ def origins(cells: Sequence[Cell]) -> list[dict[str, Any]]:
 
 
 def origin(cell: Cell) -> dict[str, Any]:
-    """Where a cell comes from: commit, preset, inputs, threads, versions and recipes."""
+    """Where a cell comes from: commit, preset, inputs, threads, compiled code, versions and recipes."""
     m = cell.metrics
     return {
         "Commit": commit_in_words(m.commit).removeprefix("commit "),
         "Preset": m.preset,
         "Node features": " ".join(m.features),
         "Threads": m.threads,
+        "Compiled code": ", ".join(m.compiled),
         "Versions": ", ".join(f"{name} {version}" for name, version in m.versions.items()),
         "Recipes": ", ".join(f"{step} {digest}" for step, digest in m.recipes.items()),
         "Stale": _shortened(cell.stale),

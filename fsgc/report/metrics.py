@@ -55,6 +55,7 @@ class Metrics(_Record):
         commit: of the code, with `+` if files differed from it.
         versions: package -> version.
         threads: of the numerical libraries.
+        compiled: modules whose compiled code was loaded.
     """
 
     model: Name
@@ -77,6 +78,7 @@ class Metrics(_Record):
     commit: Name = ""
     versions: dict[str, str] = Field(default_factory=dict)
     threads: Count | None = None
+    compiled: list[Name] = Field(default_factory=list)
 
 
 def read_metrics(path: Path) -> Metrics:

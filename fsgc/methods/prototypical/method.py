@@ -17,7 +17,7 @@ from fsgc.methods.prototypical.conditioner import EpisodeConditioner
 from fsgc.methods.prototypical.folded_film import embed_conditioned
 from fsgc.methods.prototypical.mixup import LatentMixup, Mask, MixupLoss, Ratio, Source
 from fsgc.nn.class_means import class_means
-from fsgc.nn.compiled_embedder import can_be_compiled, embed_compiled
+from fsgc.nn.compiled_embedder import embed_distinct
 from fsgc.nn.distance import squared_distances
 from fsgc.nn.embedder import Embedder
 from fsgc.nn.in_chunks import embed_graphs
@@ -122,11 +122,14 @@ class PrototypicalNetwork(LearnedMethod):
     def embed(self, episodes: EpisodeBatch) -> Tensor:
         """Embeddings of all graphs of the episodes, `[B, N, K+Q, d]`."""
         if self.embeds_once:
-            return self._embed_once(episodes.graphs)
+            return embed_distinct(self.embedder, self.graphs, episodes.graphs)
         if self.conditioner is None:
             return self._embed_by_episode(episodes.graphs, episodes.shots)
         supports = episodes.support
-        plain = self._embed_by_episode(supports, episodes.shots) if self.transductive else self._embed_once(supports)
+        if self.transductive:
+            plain = self._embed_by_episode(supports, episodes.shots)
+        else:
+            plain = embed_distinct(self.embedder, self.graphs, supports)
         gamma, beta = self.conditioner(plain.mean((1, 2)))  # of the mean of the N prototypes, [B, d]
         groups = self._groups(episodes.graphs, episodes.shots)
         z = embed_conditioned(self.embedder, self.graphs, episodes.graphs.flatten(1), gamma, beta, groups)
@@ -160,13 +163,6 @@ class PrototypicalNetwork(LearnedMethod):
     def _scores(self, z: Tensor, shots: int) -> Tensor:
         prototypes = z[:, :, :shots].mean(2)  # [B, N, d]
         return self.similarity(z[:, :, shots:].flatten(1, 2), prototypes)
-
-    def _embed_once(self, graphs: Tensor) -> Tensor:
-        """Embed each distinct graph once and hand it to every place it occurs at; `graphs` is `[B, N, M]`."""
-        distinct, place = torch.unique(graphs, return_inverse=True)
-        if can_be_compiled(self.embedder, self.graphs.device):
-            return embed_compiled(self.embedder, self.graphs, distinct)[place]
-        return embed_graphs(self.embedder, self.graphs, distinct)[place]
 
     def _embed_by_episode(self, graphs: Tensor, shots: int) -> Tensor:
         """Embed every occurrence of a graph by itself, normalised with its episode; `graphs` is `[B, N, M]`."""

@@ -18,9 +18,9 @@ from fsgc.errors import SettingsError
 from fsgc.methods.contract import TaskShape
 from fsgc.methods.learned import LearnedMethod, Loss, accuracy, cross_entropy
 from fsgc.methods.spnp.process import Decoder, Gaussian, LatentPath, PairEncoder, SelfAttention
+from fsgc.nn.compiled_embedder import embed_distinct
 from fsgc.nn.distance import squared_distances
 from fsgc.nn.embedder import Embedder
-from fsgc.nn.in_chunks import embed_graphs
 from fsgc.nn.settings import EmbedderSettings
 from fsgc.random import generator
 from fsgc.settings import NonNegative, Positive, settings
@@ -116,8 +116,7 @@ class PrototypicalNeuralProcess(LearnedMethod):
 
     def _embed(self, graphs: Tensor) -> Tensor:
         """The PN embeddings, each distinct graph embedded once: `[B, N, M]` to `[B, N, M, d]`."""
-        distinct, place = torch.unique(graphs, return_inverse=True)
-        return embed_graphs(self.embedder, self.graphs, distinct)[place]
+        return embed_distinct(self.embedder, self.graphs, graphs)
 
     def _from_supports(self, h: Tensor, code: Tensor, shots: int) -> Gaussian | None:
         """q(z | supports)."""
