@@ -1,7 +1,7 @@
 """Finding the compiled library of a module.
 
 A module `x.py` may have an `x.cpp` beside it, which the install compiles to `_x.….so` where there is a compiler
-(`pyproject.toml` lists them) and leaves out where there is none. A library has plain C functions on arrays of floats:
+(`setup.py`) and leaves out where there is none. A library has plain C functions on arrays of floats:
 nothing of it depends on the versions of Python or PyTorch. `FSGC_NATIVE=0` in the environment does without them.
 """
 
