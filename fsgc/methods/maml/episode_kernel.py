@@ -29,6 +29,12 @@ EPISODES_AT_ONCE = 64
 """How many are laid out at a time."""
 
 
+def compiled() -> ctypes.CDLL | None:
+    """The library; None where it is not there, or the processor has no AVX-512 and PyTorch is faster."""
+    code = library(__file__)
+    return code if code is not None and code.fsgc_maml_is_fast() else None
+
+
 class Adapted(NamedTuple):
     """What comes of some episodes.
 
@@ -66,9 +72,9 @@ class EpisodeKernel:
 
     @classmethod
     def make(cls, settings: EmbedderSettings, lr: float, second_order: bool) -> EpisodeKernel | None:
-        """None where the library is not there or does not cover the settings."""
+        """None where there is no compiled code or it does not cover the settings."""
         covered = settings.norm == "graph" and settings.width % LANES == 0 and settings.num_convs <= MOST_CONVS
-        return cls(settings, lr, second_order) if covered and library(__file__) is not None else None
+        return cls(settings, lr, second_order) if covered and compiled() is not None else None
 
     @staticmethod
     def can_run(tensors: GraphTensors, start: Tensor) -> bool:
@@ -95,7 +101,7 @@ class EpisodeKernel:
             return _join(list(pool.map(run, parts)))
 
     def _run(self, tensors: GraphTensors, start: Tensor, episodes: EpisodeBatch, steps: int, gradient: bool) -> Adapted:
-        code = library(__file__)  # no attribute: a method is copied and sent to other processes
+        code = compiled()  # no attribute: a method is copied and sent to other processes
         assert code is not None
         count, way, each = episodes.graphs.shape
         queries, settings = each - episodes.shots, self.settings

@@ -16,14 +16,13 @@ from fsgc.data.graph_store import GraphStore
 from fsgc.episodes.batches import EpisodeBatch, Episodes
 from fsgc.methods.contract import TaskShape
 from fsgc.methods.maml import episode_kernel
-from fsgc.methods.maml.episode_kernel import Adapted, EpisodeKernel
+from fsgc.methods.maml.episode_kernel import Adapted, EpisodeKernel, compiled
 from fsgc.methods.maml.flat_weights import FlatWeights
 from fsgc.methods.maml.method import Maml, MamlNetwork, MamlSettings
-from fsgc.native.library import library
 from fsgc.nn.graph_tensors import GraphTensors
 from tests.nn.oracle import features, mixed_store
 
-needs_library = pytest.mark.skipif(library(episode_kernel.__file__) is None, reason="the library is not built")
+needs_library = pytest.mark.skipif(compiled() is None, reason="the library is not built, or there is no AVX-512")
 
 
 class Case(NamedTuple):
@@ -199,14 +198,14 @@ def _method(episodes: Episodes, **changes: Any) -> Maml:
 @needs_library
 def test_the_method_trains_and_predicts_as_without_it(episodes: Episodes) -> None:
     batch = next(episodes.batches("test", 6))
-    compiled, plain = _method(episodes), _method(episodes)
+    fast, plain = _method(episodes), _method(episodes)
     plain._kernel = None
-    ours, theirs = compiled.loss(batch), plain.loss(batch)
+    ours, theirs = fast.loss(batch), plain.loss(batch)
     torch.testing.assert_close(ours.total, theirs.total, rtol=1e-5, atol=0.0)
     torch.testing.assert_close(ours.accuracy, theirs.accuracy)
-    grads = [torch.autograd.grad(loss.total, list(m.parameters())) for loss, m in ((ours, compiled), (theirs, plain))]
+    grads = [torch.autograd.grad(loss.total, list(m.parameters())) for loss, m in ((ours, fast), (theirs, plain))]
     assert max(map(_error, *grads)) < 2e-3
-    assert _error(compiled.eval().predict(batch), plain.eval().predict(batch)) < 1e-4
+    assert _error(fast.eval().predict(batch), plain.eval().predict(batch)) < 1e-4
 
 
 @needs_library
@@ -221,8 +220,16 @@ def test_other_settings_are_left_to_pytorch(changes: dict[str, Any]) -> None:
     assert EpisodeKernel.make(replace(MamlSettings(), **changes), 0.1, True) is None
 
 
-def test_without_the_library_pytorch_does_it(episodes: Episodes, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(episode_kernel, "library", lambda _: None)
+class _OfAnotherProcessor:
+    def fsgc_maml_is_fast(self) -> int:
+        return 0
+
+
+@pytest.mark.parametrize("code", [None, _OfAnotherProcessor()])
+def test_without_the_library_or_where_it_is_slow_pytorch_does_it(
+    episodes: Episodes, monkeypatch: pytest.MonkeyPatch, code: Any
+) -> None:
+    monkeypatch.setattr(episode_kernel, "library", lambda _: code)
     method = _method(episodes)
     assert method._kernel is None
     assert torch.isfinite(method.loss(next(episodes.batches("test", 2))).total)
