@@ -122,7 +122,7 @@ maml::Shape shape_of(const int64_t* sizes) {
 }  // namespace
 
 // Whether the processor has vectors of sixteen floats, and the code was compiled for them. Split into smaller ones by the
-// compiler, they go through memory: measured with AVX2 the code is then five times slower than PyTorch, not faster.
+// compiler, they go through memory: compiled for AVX2 only, the code was about five times slower than PyTorch.
 extern "C" int fsgc_maml_is_fast() {
 #if defined(__AVX512F__)
     return 1;
@@ -159,7 +159,7 @@ extern "C" void fsgc_maml_episodes(
     const Side supports{support_inputs, support_starts, support_edges, support_sources, {shape.way * shots, shots}};
     const Side queries{query_inputs, query_starts, query_edges, query_sources, {shape.way * asked, asked}};
     const long weights = fsgc_maml_weights(sizes);
-    thread_local Arena arena;  // fresh memory costs as much as a tenth of the work
+    thread_local Arena arena;  // fresh memory would be faulted in page by page
     for (int64_t i = 0; i < episodes; ++i) {
         arena.back_to({0, 0});
         float* scores = logits + i * queries.task.graphs * shape.way;
