@@ -29,7 +29,7 @@ extern "C" FSGC_CLONES void adapt_and_score(
     int supports, int first_query, int queries, int steps, float lr, int block_nodes, float* logits) {
     static thread_local Workspace work;
     work.give_back({0, 0});
-    const Graphs graphs{x, first_node, first_source, source, ratio};
+    const Graphs graphs{x, first_node, first_source, source};
     const int filled = (classes + LANES - 1) / LANES * LANES;
     EpisodeWeights weights({features, width, levels, filled}, start, work);
     Pass pass;

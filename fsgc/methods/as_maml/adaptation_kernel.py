@@ -22,7 +22,7 @@ from fsgc.nn.graph_tensors import GraphTensors
 LANES = 16
 """Floats of a vector: widths are multiples of twice as many, and classes are filled up to a multiple."""
 MOST_LEVELS = 16
-BLOCK_NODES = 320
+BLOCK_NODES = 512
 """Nodes that go through the network and back at a time: few enough for a core's own cache, enough for the products."""
 
 
@@ -30,12 +30,12 @@ class Steps(NamedTuple):
     """How an episode is adapted.
 
     Attributes:
-        count: how many steps it takes.
+        number: how many steps it takes.
         lr: learning rate of a step.
         ratio: share of a graph's nodes that a pooling keeps.
     """
 
-    count: int
+    number: int
     lr: float
     ratio: float
 
@@ -89,7 +89,7 @@ class _Task:
             c_float(self.steps.ratio),
             address(self.start),
             address(self.labels),
-            *map(c_int, (*ranges, self.steps.count)),
+            *map(c_int, (*ranges, self.steps.number)),
             c_float(self.steps.lr),
             c_int(BLOCK_NODES),
             address(out),

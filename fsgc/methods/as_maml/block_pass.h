@@ -90,10 +90,7 @@ FSGC_CLONES static void forward(const Block& block, const EpisodeWeights& weight
         read_out(level, graphs, width, total);
         if (place + 1 == sizes.levels) break;
         float* means = work.take<float>(long(nodes.count) * width);
-        for (int v = 0; v < nodes.count; ++v) {
-            const float share = nodes.share(v);
-            sum_around(nodes, v, width, level.pooled, means + long(v) * width, [&](int) __attribute__((always_inline)) { return share; });
-        }
+        means_around(nodes, width, level.pooled, false, means);
         inputs = means;
     }
     for (int place = 0; place < HEAD; ++place) {
@@ -197,9 +194,7 @@ FSGC_CLONES static void backward(const Block& block, EpisodeWeights& weights, co
         float* inputs_grad = work.take<float>(long(count) * width);
         linear(count, width, width, rows_grad, weights.conv_turned[place], weights.nothing, 1.0f, inputs_grad);
         above = work.take<float>(long(count) * width);
-        const Nodes& nodes = level.nodes;
-        for (int v = 0; v < count; ++v)
-            sum_around(nodes, v, width, inputs_grad, above + long(v) * width, [&](int u) __attribute__((always_inline)) { return nodes.share(u); });
+        means_around(level.nodes, width, inputs_grad, true, above);
     }
 }
 

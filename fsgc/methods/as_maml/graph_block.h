@@ -14,7 +14,6 @@ struct Graphs {
     const int64_t *first_node;    // [g + 1], the first node of each graph
     const int64_t *first_source;  // [n + 1], the first neighbour of each node in `source`
     const int64_t *source;
-    float ratio;                  // share of the nodes that a pooling keeps
 };
 
 // The nodes of one level of a block: those of its first graph, then those of its second, …
@@ -23,9 +22,15 @@ struct Nodes {
     const int *graph;    // [graphs + 1], the first node of each graph
     const int *pointer;  // [count + 1], the first neighbour of each node in `source`
     const int *source;   // neighbours, without the node itself
-
-    FSGC_INLINE float share(int node) const { return 1.0f / float(pointer[node + 1] - pointer[node] + 1); }
+    const float *share;  // [count], one over the node and its neighbours
 };
+
+// The shares of nodes that have such neighbours.
+FSGC_INLINE const float* shares(int count, const int* pointer, Workspace& work) {
+    float* share = work.take<float>(count);
+    for (int v = 0; v < count; ++v) share[v] = 1.0f / float(pointer[v + 1] - pointer[v] + 1);
+    return share;
+}
 
 struct Block {
     int first, graphs;  // among the graphs of the batch
@@ -33,32 +38,33 @@ struct Block {
     float* inputs;  // [nodes, features], means over each node and its neighbours
 };
 
-// out = Σ scale · row over `v` and its neighbours, rows [·, width]; `scale(u)` is of each of them.
-template <class Scale>
-FSGC_INLINE void sum_around(const Nodes& nodes, int v, int width, const float* rows, float* out, const Scale& scale) {
-    constexpr int MANY = 4;
-    const int begin = nodes.pointer[v], end = nodes.pointer[v + 1];
-    for (int c = 0; c < width; c += MANY * LANES) {
-        const int vectors = std::min(MANY, (width - c) / LANES);
-        if (vectors == MANY) {
-            Lanes sum[MANY];
-            const float own = scale(v);
-            for (int i = 0; i < MANY; ++i) sum[i] = own * load(rows + long(v) * width + c + i * LANES);
-            for (int e = begin; e < end; ++e) {
-                const float* row = rows + long(nodes.source[e]) * width + c;
-                const float factor = scale(nodes.source[e]);
-                for (int i = 0; i < MANY; ++i) sum[i] += factor * load(row + i * LANES);
-            }
-            for (int i = 0; i < MANY; ++i) store(out + c + i * LANES, sum[i]);
-        } else {
-            for (int i = c; i < width; i += LANES) {
-                Lanes sum = scale(v) * load(rows + long(v) * width + i);
-                for (int e = begin; e < end; ++e)
-                    sum += scale(nodes.source[e]) * load(rows + long(nodes.source[e]) * width + i);
-                store(out + i, sum);
-            }
-        }
+// `MANY` vectors of Σ scale[u] · rows[u] over the node `v` and its neighbours `u`; without `scale`, of Σ rows[u].
+template <int MANY>
+FSGC_INLINE void sum_columns(const Nodes& nodes, int v, int width, const float* rows, const float* scale, float after, float* out) {
+    Lanes sum[MANY];
+    for (int i = 0; i < MANY; ++i) sum[i] = (scale ? scale[v] : 1.0f) * load(rows + long(v) * width + i * LANES);
+    for (int e = nodes.pointer[v]; e < nodes.pointer[v + 1]; ++e) {
+        const int u = nodes.source[e];
+        for (int i = 0; i < MANY; ++i) sum[i] += (scale ? scale[u] : 1.0f) * load(rows + long(u) * width + i * LANES);
     }
+    for (int i = 0; i < MANY; ++i) store(out + i * LANES, after * sum[i]);
+}
+
+template <int MANY>
+FSGC_INLINE void mean_columns(const Nodes& nodes, int width, const float* rows, bool back, float* out) {
+    for (int v = 0; v < nodes.count; ++v) {
+        if (back)
+            sum_columns<MANY>(nodes, v, width, rows, nodes.share, 1.0f, out + long(v) * width);
+        else
+            sum_columns<MANY>(nodes, v, width, rows, nullptr, nodes.share[v], out + long(v) * width);
+    }
+}
+
+// The mean over each node and its neighbours, rows [n, width] to [n, width], or the adjoint of it: graphs are undirected.
+FSGC_INLINE void means_around(const Nodes& nodes, int width, const float* rows, bool back, float* out) {
+    int c = 0;
+    for (; c + 4 * LANES <= width; c += 4 * LANES) mean_columns<4>(nodes, width, rows + c, back, out + c);
+    for (; c < width; c += LANES) mean_columns<1>(nodes, width, rows + c, back, out + c);
 }
 
 // The graphs from `first` on, up to `end`: as many as have `most` nodes together, or one.
@@ -74,12 +80,12 @@ FSGC_INLINE Block make_block(const Graphs& all, int features, int first, int end
     for (int g = first; g <= last; ++g) graph[g - first] = int(all.first_node[g] - node);
     for (int v = 0; v <= count; ++v) pointer[v] = int(all.first_source[node + v] - edge);
     for (int e = 0; e < pointer[count]; ++e) source[e] = int(all.source[edge + e] - node);
-    const Nodes nodes{count, graph, pointer, source};
+    const Nodes nodes{count, graph, pointer, source, shares(count, pointer, work)};
     for (int v = 0; v < count; ++v)
         for (int c = 0; c < features; ++c) {
             float sum = all.x[(node + v) * features + c];
             for (int e = pointer[v]; e < pointer[v + 1]; ++e) sum += all.x[(node + source[e]) * features + c];
-            inputs[long(v) * features + c] = sum * nodes.share(v);
+            inputs[long(v) * features + c] = sum * nodes.share[v];
         }
     return {first, last - first, nodes, inputs};
 }
@@ -124,7 +130,7 @@ FSGC_INLINE Nodes pool(const Nodes& nodes, int graphs, float ratio, const float*
         }
     }
     pointer[count] = edges;
-    return {count, graph, pointer, source};
+    return {count, graph, pointer, source, shares(count, pointer, work)};
 }
 
 }  // namespace fsgc

@@ -30,7 +30,7 @@ FSGC_INLINE void linear_tile(int k, const float* x, const float* w, int w_step, 
         Lanes right[COLUMNS];
         for (int c = 0; c < COLUMNS; ++c) right[c] = load(w + long(i) * w_step + c * LANES);
         for (int r = 0; r < ROWS; ++r) {
-            const Lanes left = all(x[long(r) * k + i]);
+            const float left = x[long(r) * k + i];
             for (int c = 0; c < COLUMNS; ++c) sum[r][c] += left * right[c];
         }
     }
@@ -66,7 +66,7 @@ FSGC_INLINE void gradient_tile(int terms, const float* x, int x_step, const floa
         Lanes right[COLUMNS];
         for (int c = 0; c < COLUMNS; ++c) right[c] = load(e + long(i) * e_step + c * LANES);
         for (int r = 0; r < ROWS; ++r) {
-            const Lanes left = all(x[long(i) * x_step + r]);
+            const float left = x[long(i) * x_step + r];
             for (int c = 0; c < COLUMNS; ++c) sum[r][c] += left * right[c];
         }
     }
