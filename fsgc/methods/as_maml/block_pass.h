@@ -33,7 +33,7 @@ FSGC_INLINE void gates_of(const Nodes& nodes, int width, const float* rows, cons
     }
     for (int v = 0; v < nodes.count; ++v) {
         float sum = 0;
-        for (int e = nodes.pointer[v]; e < nodes.pointer[v + 1]; ++e) sum += near[nodes.source[e]];
+        for (int e = nodes.pointer[v]; e < nodes.pointer[v + 1]; ++e) sum += nodes.weight[nodes.source[e]] * near[nodes.source[e]];
         gate[v] += sum + bias;
     }
     hyperbolic_tangent(nodes.count, gate);
@@ -48,12 +48,13 @@ FSGC_INLINE void read_out(const Level& level, int graphs, int width, float* tota
             for (int j = begin; j < end; ++j) {
                 const Lanes x = level.gate[j] * load(level.rows + long(level.kept[j]) * width + c);
                 store(level.pooled + long(j) * width + c, x);
-                shared = x > largest ? all(1.0f) : (x == largest ? shared + 1.0f : shared);
+                const float weight = level.after.weight[j];
+                shared = x > largest ? all(weight) : (x == largest ? shared + weight : shared);
                 largest = x > largest ? x : largest;
-                sum += x;
+                sum += weight * x;
             }
             if (begin == end) largest = Lanes{};
-            const Lanes mean = sum / float(std::max(end - begin, 1));
+            const Lanes mean = sum / float(std::max(level.after.sizes[g], 1));
             const long at = 2L * g * width + c;
             store(level.shared + long(g) * width + c, shared);
             store(level.read_out + at, largest);
@@ -81,7 +82,7 @@ FSGC_CLONES static void forward(const Block& block, const EpisodeWeights& weight
         float *gates = work.take<float>(nodes.count), *near = work.take<float>(nodes.count);
         gates_of(nodes, width, level.rows, weights.now + weights.at.score[place],
                  weights.now[weights.at.score_bias[place]], near, gates);
-        nodes = level.after = pool(nodes, graphs, ratio, gates, level.kept, level.place, work);
+        nodes = level.after = pool(block, nodes, ratio, gates, level.kept, level.place, work);
         level.gate = work.take<float>(nodes.count);
         for (int j = 0; j < nodes.count; ++j) level.gate[j] = gates[level.kept[j]];
         level.pooled = work.take<float>(long(nodes.count) * width);
@@ -112,11 +113,11 @@ FSGC_INLINE void read_out_back(const Level& level, int graphs, int width, const 
             const long at = 2L * g * width + c;
             const Lanes largest = load(level.read_out + at), shared = load(level.shared + long(g) * width + c);
             const Lanes of_largest = leaky_back(load(total_grad + at), largest) / (shared < 1.0f ? all(1.0f) : shared);
-            const Lanes of_mean = leaky_back(load(total_grad + at + width), load(level.read_out + at + width)) / float(std::max(end - begin, 1));
+            const Lanes of_mean = leaky_back(load(total_grad + at + width), load(level.read_out + at + width)) / float(std::max(level.after.sizes[g], 1));
             for (int j = begin; j < end; ++j) {
                 const long here = long(j) * width + c;
                 const Lanes own = load(level.pooled + here) == largest ? of_mean + of_largest : of_mean;
-                store(pooled_grad + here, load(pooled_grad + here) + own);
+                store(pooled_grad + here, load(pooled_grad + here) + level.after.weight[j] * own);
             }
         }
     }
@@ -135,6 +136,7 @@ FSGC_INLINE void rows_back(const Level& level, int width, const float* score, co
     for (int v = 0; v < nodes.count; ++v) {
         near[v] = 0;
         for (int e = nodes.pointer[v]; e < nodes.pointer[v + 1]; ++e) near[v] += own[nodes.source[e]];
+        near[v] *= nodes.weight[v];
     }
     constexpr int MANY = 2;  // vectors at a time: `width` is a multiple of 2 LANES
     for (int c = 0; c < width; c += MANY * LANES) {

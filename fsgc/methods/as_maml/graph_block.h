@@ -1,93 +1,118 @@
 // Some graphs of an episode, few enough for the cache, and pooling that drops nodes of them.
+//
+// Twins, nodes of a graph with the same features and the same neighbours, have the same value everywhere: they are one
+// row with a weight. Half of the nodes of a discussion are twins, people who have answered one other person.
 #pragma once
 #include <algorithm>
 #include <cmath>
 
 #include "row_functions.h"
+#include "twins.h"
 #include "workspace.h"
 
 namespace fsgc {
 
-// All graphs of a batch of episodes as Python has them (`GraphBatch`).
-struct Graphs {
-    const float* x;               // [n, features]
-    const int64_t *first_node;    // [g + 1], the first node of each graph
-    const int64_t *first_source;  // [n + 1], the first neighbour of each node in `source`
-    const int64_t *source;
-};
-
-// The nodes of one level of a block: those of its first graph, then those of its second, …
+// The rows of one level of a block: those of its first graph, then those of its second, …
 struct Nodes {
     int count;
-    const int *graph;    // [graphs + 1], the first node of each graph
-    const int *pointer;  // [count + 1], the first neighbour of each node in `source`
-    const int *source;   // neighbours, without the node itself
-    const float *share;  // [count], one over the node and its neighbours
+    const int *graph;     // [graphs + 1], the first row of each graph
+    const int *sizes;     // [graphs], nodes of each graph: the sum of its weights
+    const int *pointer;   // [count + 1], the first neighbour of each row in `source`
+    const int *source;    // neighbours, without the row itself
+    const float *weight;  // [count], how many nodes a row stands for
+    const float *share;   // [count], one over a node and its neighbours
+    const int *twins;     // [count], where the nodes of a row begin in the `members` of its block, ascending
 };
-
-// The shares of nodes that have such neighbours.
-FSGC_INLINE const float* shares(int count, const int* pointer, Workspace& work) {
-    float* share = work.take<float>(count);
-    for (int v = 0; v < count; ++v) share[v] = 1.0f / float(pointer[v + 1] - pointer[v] + 1);
-    return share;
-}
 
 struct Block {
     int first, graphs;  // among the graphs of the batch
+    int all;            // nodes of these
+    const int* members; // [all], the nodes of each row
     Nodes nodes;
-    float* inputs;  // [nodes, features], means over each node and its neighbours
+    float* inputs;  // [rows, features], means over each node and its neighbours
 };
 
-// `MANY` vectors of Σ scale[u] · rows[u] over the node `v` and its neighbours `u`; without `scale`, of Σ rows[u].
-template <int MANY>
-FSGC_INLINE void sum_columns(const Nodes& nodes, int v, int width, const float* rows, const float* scale, float after, float* out) {
-    Lanes sum[MANY];
-    for (int i = 0; i < MANY; ++i) sum[i] = (scale ? scale[v] : 1.0f) * load(rows + long(v) * width + i * LANES);
-    for (int e = nodes.pointer[v]; e < nodes.pointer[v + 1]; ++e) {
-        const int u = nodes.source[e];
-        for (int i = 0; i < MANY; ++i) sum[i] += (scale ? scale[u] : 1.0f) * load(rows + long(u) * width + i * LANES);
+FSGC_INLINE const float* shares(int count, const int* pointer, const int* source, const float* weight, Workspace& work) {
+    float* share = work.take<float>(count);
+    for (int v = 0; v < count; ++v) {
+        float around = 1.0f;
+        for (int e = pointer[v]; e < pointer[v + 1]; ++e) around += weight[source[e]];
+        share[v] = 1.0f / around;
     }
-    for (int i = 0; i < MANY; ++i) store(out + i * LANES, after * sum[i]);
+    return share;
 }
 
+// `MANY` vectors of share · row + after · Σ factor · row, the sum over the neighbours.
 template <int MANY>
-FSGC_INLINE void mean_columns(const Nodes& nodes, int width, const float* rows, bool back, float* out) {
+FSGC_INLINE void sum_columns(const Nodes& nodes, int width, const float* rows, const float* factor, const float* after, float* out) {
     for (int v = 0; v < nodes.count; ++v) {
-        if (back)
-            sum_columns<MANY>(nodes, v, width, rows, nodes.share, 1.0f, out + long(v) * width);
-        else
-            sum_columns<MANY>(nodes, v, width, rows, nullptr, nodes.share[v], out + long(v) * width);
+        Lanes sum[MANY] = {};
+        for (int e = nodes.pointer[v]; e < nodes.pointer[v + 1]; ++e) {
+            const int u = nodes.source[e];
+            for (int i = 0; i < MANY; ++i) sum[i] += factor[u] * load(rows + long(u) * width + i * LANES);
+        }
+        for (int i = 0; i < MANY; ++i) {
+            const long at = long(v) * width + i * LANES;
+            store(out + at, nodes.share[v] * load(rows + at) + after[v] * sum[i]);
+        }
     }
 }
 
-// The mean over each node and its neighbours, rows [n, width] to [n, width], or the adjoint of it: graphs are undirected.
+// The mean over each node and its neighbours, rows [n, width] to [n, width], or the adjoint of it.
 FSGC_INLINE void means_around(const Nodes& nodes, int width, const float* rows, bool back, float* out) {
+    const float *factor = back ? nodes.share : nodes.weight, *after = back ? nodes.weight : nodes.share;
     int c = 0;
-    for (; c + 4 * LANES <= width; c += 4 * LANES) mean_columns<4>(nodes, width, rows + c, back, out + c);
-    for (; c < width; c += LANES) mean_columns<1>(nodes, width, rows + c, back, out + c);
+    for (; c + 4 * LANES <= width; c += 4 * LANES) sum_columns<4>(nodes, width, rows + c, factor, after, out + c);
+    for (; c < width; c += LANES) sum_columns<1>(nodes, width, rows + c, factor, after, out + c);
 }
 
 // The graphs from `first` on, up to `end`: as many as have `most` nodes together, or one.
 FSGC_INLINE Block make_block(const Graphs& all, int features, int first, int end, long most, Workspace& work) {
     int last = first + 1;
     while (last < end && all.first_node[last + 1] - all.first_node[first] <= most) ++last;
+    const int graphs = last - first;
     const int64_t node = all.first_node[first], edge = all.first_source[node];
-    const int count = int(all.first_node[last] - node);
-    int* graph = work.take<int>(last - first + 1);
-    int* pointer = work.take<int>(count + 1);
-    int* source = work.take<int>(all.first_source[node + count] - edge);
-    float* inputs = work.take<float>(long(count) * features);
-    for (int g = first; g <= last; ++g) graph[g - first] = int(all.first_node[g] - node);
-    for (int v = 0; v <= count; ++v) pointer[v] = int(all.first_source[node + v] - edge);
-    for (int e = 0; e < pointer[count]; ++e) source[e] = int(all.source[edge + e] - node);
-    const Nodes nodes{count, graph, pointer, source, shares(count, pointer, work)};
-    for (int v = 0; v < count; ++v)
-        for (int c = 0; c < features; ++c) {
-            float sum = all.x[(node + v) * features + c];
-            for (int e = pointer[v]; e < pointer[v + 1]; ++e) sum += all.x[(node + source[e]) * features + c];
-            inputs[long(v) * features + c] = sum * nodes.share[v];
+    const int total = int(all.first_node[last] - node);
+    int *graph = work.take<int>(graphs + 1), *sizes = work.take<int>(graphs), *row = work.take<int>(total);
+    int *members = work.take<int>(total), *twins = work.take<int>(total), *pointer = work.take<int>(total + 1);
+    int* source = work.take<int>(all.first_source[node + total] - edge);
+    float* weight = work.take<float>(total);
+    int* original = first_twins(all, features, node, total, first, last, work);
+    int count = 0;
+    for (int g = 0; g < graphs; ++g) {
+        const int begin = int(all.first_node[first + g] - node), after = int(all.first_node[first + g + 1] - node);
+        graph[g] = count;
+        sizes[g] = after - begin;
+        for (int v = begin; v < after; ++v) {
+            if (original[v] == v) weight[count] = 0, row[v] = count++;
+            weight[row[original[v]]] += 1;
         }
-    return {first, last - first, nodes, inputs};
+    }
+    graph[graphs] = count;
+    for (int r = 0, at = 0; r < count; ++r) twins[r] = at, at += int(weight[r]);
+    int *filled = work.take<int>(count), edges = 0;
+    memset(filled, 0, count * sizeof(int));
+    for (int v = 0; v < total; ++v) {
+        const int r = row[original[v]];
+        members[twins[r] + filled[r]++] = v;
+        if (original[v] != v) continue;
+        pointer[r] = edges;
+        for (int64_t e = all.first_source[node + v]; e < all.first_source[node + v + 1]; ++e) {
+            const int u = int(all.source[e] - node);
+            if (original[u] == u) source[edges++] = row[u];
+        }
+    }
+    pointer[count] = edges;
+    const Nodes nodes{count, graph, sizes, pointer, source, weight, shares(count, pointer, source, weight, work), twins};
+    float* inputs = work.take<float>(long(count) * features);
+    for (int r = 0; r < count; ++r)
+        for (int c = 0; c < features; ++c) {
+            const int64_t v = node + members[twins[r]];
+            float sum = all.x[v * features + c];
+            for (int64_t e = all.first_source[v]; e < all.first_source[v + 1]; ++e) sum += all.x[all.source[e] * features + c];
+            inputs[long(r) * features + c] = sum * nodes.share[r];
+        }
+    return {first, graphs, total, members, nodes, inputs};
 }
 
 // Order nodes by gate, the highest first and the first of equal ones; a gate that is no number counts as -1.
@@ -99,29 +124,41 @@ FSGC_INLINE uint64_t rank_of(float gate, int node) {
     return uint64_t(bits) << 32 | uint32_t(node);
 }
 
-// The nodes of the next level, their neighbours without those dropped; `kept` is where each comes from, `place` where
-// each node goes, -1 where it is dropped. A graph keeps its ⌈ratio · n⌉ nodes of highest gate in their order.
-FSGC_INLINE Nodes pool(const Nodes& nodes, int graphs, float ratio, const float* gate, int*& kept, int*& place, Workspace& work) {
-    int* graph = work.take<int>(graphs + 1);
+// The rows of the next level, their neighbours without those dropped; `kept` is where each comes from, `place` where
+// each row goes, -1 where it is dropped. A graph keeps its ⌈ratio · n⌉ nodes of highest gate in their order.
+FSGC_INLINE Nodes pool(const Block& block, const Nodes& nodes, float ratio, const float* gate, int*& kept, int*& place, Workspace& work) {
+    int *graph = work.take<int>(block.graphs + 1), *sizes = work.take<int>(block.graphs);
+    int *row = work.take<int>(block.all), *twins = work.take<int>(nodes.count);
+    float *taken = work.take<float>(nodes.count), *weight = work.take<float>(nodes.count);
     kept = work.take<int>(nodes.count);
     place = work.take<int>(nodes.count);
-    uint64_t* ranks = work.take<uint64_t>(nodes.count);
+    uint64_t* ranks = work.take<uint64_t>(block.all);
     int count = 0;
-    for (int g = 0; g < graphs; ++g) {
-        const int begin = nodes.graph[g], end = nodes.graph[g + 1];
-        const int keep = std::min(end - begin, int(std::ceil(ratio * float(end - begin))));
-        for (int v = begin; v < end; ++v) ranks[v] = rank_of(gate[v], v);
-        if (keep < end - begin) std::nth_element(ranks + begin, ranks + begin + keep, ranks + end);
-        for (int v = begin; v < end; ++v) place[v] = -1;
-        for (int r = begin; r < begin + keep; ++r) place[uint32_t(ranks[r])] = 0;
+    for (int g = 0; g < block.graphs; ++g) {
+        const int begin = nodes.graph[g], end = nodes.graph[g + 1], size = nodes.sizes[g];
+        sizes[g] = std::min(size, int(std::ceil(ratio * float(size))));
+        uint64_t* next = ranks;
+        for (int r = begin; r < end; ++r) {
+            taken[r] = 0;
+            for (int i = 0; i < int(nodes.weight[r]); ++i) {
+                const int node = block.members[nodes.twins[r] + i];
+                row[node] = r;
+                *next++ = rank_of(gate[r], node);
+            }
+        }
+        if (sizes[g] < size) std::nth_element(ranks, ranks + sizes[g], next);
+        for (int i = 0; i < sizes[g]; ++i) taken[row[uint32_t(ranks[i])]] += 1;
         graph[g] = count;
-        for (int v = begin; v < end; ++v)
-            if (place[v] == 0) place[v] = count, kept[count++] = v;
+        for (int r = begin; r < end; ++r) {
+            place[r] = taken[r] > 0 ? count : -1;
+            if (place[r] < 0) continue;
+            twins[count] = nodes.twins[r];  // of equal gates the first are taken: those left are the first of the row
+            weight[count] = taken[r];
+            kept[count++] = r;
+        }
     }
-    graph[graphs] = count;
-    int* pointer = work.take<int>(count + 1);
-    int* source = work.take<int>(nodes.pointer[nodes.count]);
-    int edges = 0;
+    graph[block.graphs] = count;
+    int *pointer = work.take<int>(count + 1), *source = work.take<int>(nodes.pointer[nodes.count]), edges = 0;
     for (int j = 0; j < count; ++j) {
         pointer[j] = edges;
         for (int e = nodes.pointer[kept[j]]; e < nodes.pointer[kept[j] + 1]; ++e) {
@@ -130,7 +167,7 @@ FSGC_INLINE Nodes pool(const Nodes& nodes, int graphs, float ratio, const float*
         }
     }
     pointer[count] = edges;
-    return {count, graph, pointer, source, shares(count, pointer, work)};
+    return {count, graph, sizes, pointer, source, weight, shares(count, pointer, source, weight, work), twins};
 }
 
 }  // namespace fsgc

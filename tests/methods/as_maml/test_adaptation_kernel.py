@@ -87,6 +87,16 @@ def test_nodes_of_equal_value_share_the_gradient_of_the_largest() -> None:
 
 
 @compiled
+def test_twins_are_pooled_one_by_one() -> None:
+    """Nodes of the same features and neighbours are one row, of which a pooling may keep a part."""
+    torch.manual_seed(0)
+    x = features(mixed_store(), 2)
+    for twins in ([1, 3, 4], [9, 10, 11], range(13, 19), range(19, 24)):  # isolated nodes and the rays of a star
+        x[list(twins)] = x[twins[0]]
+    assert_as_plain(SagNetwork(2, 64, 3, 3, root_weight=False), x, drawn(3, 2, 3, among=6), STEPS._replace(ratio=0.4))
+
+
+@compiled
 @pytest.mark.parametrize("value", [math.nan, math.inf])
 def test_an_episode_that_has_diverged_has_logits_that_are_no_numbers(value: float) -> None:
     network = SagNetwork(2, 32, 3, 2, root_weight=False)
