@@ -7,7 +7,8 @@ order: where the gates of two nodes differ by rounding only, it may keep the oth
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from ctypes import c_float, c_int
+from ctypes import CDLL, c_float, c_int
+from functools import cache
 from typing import NamedTuple
 
 import torch
@@ -40,15 +41,22 @@ class Steps(NamedTuple):
     ratio: float
 
 
+@cache
+def kernel() -> CDLL | None:
+    """The library, where it is compiled and the processor is one that it is faster on than PyTorch."""
+    found = library(__file__)
+    return found if found is not None and found.has_long_registers() else None
+
+
 def usable(weights: StackedWeights, graphs: GraphTensors, root: bool) -> bool:
-    """Whether the library is there and takes such weights and graphs; `root` as in `Neighbourhoods`."""
+    """Whether the kernel is there and takes such weights and graphs; `root` as in `Neighbourhoods`."""
     first = weights.convs[0].weight
     return (
         not root
         and first.shape[2] % (2 * LANES) == 0
         and len(weights.convs) <= MOST_LEVELS
         and all(part.device.type == "cpu" and part.dtype == torch.float32 for part in (first, graphs.features.table))
-        and library(__file__) is not None
+        and kernel() is not None
     )
 
 
@@ -79,7 +87,7 @@ class _Task:
 
     def run(self, episode: int, out: Tensor) -> None:
         """Adapt an episode and write the logits of its queries, `[N·Q, N]`."""
-        compiled = library(__file__)
+        compiled = kernel()
         assert compiled is not None
         supports, first = len(self.labels), episode * self.per_episode
         ranges = (first, supports, first + supports, self.per_episode - supports)
