@@ -1,4 +1,4 @@
-"""Compiled code: every C++ file of the package becomes a library beside it; what else there is to say is in pyproject.toml.
+"""Compiled code: every C++ file of the package becomes a library beside it; all else is in pyproject.toml.
 
 Where there is no compiler the install goes on without: what is compiled, Python does as well, only slower.
 """

@@ -21,17 +21,6 @@ FSGC_INLINE void loss_back(int graphs, int classes, int filled, const int64_t* l
 
 }  // namespace
 
-// Whether the processor has the 32 long registers that the products are cut for: with fewer, PyTorch is faster.
-extern "C" int has_long_registers() {
-#if defined(__x86_64__) && defined(__GNUC__)
-    __builtin_cpu_init();
-    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-           __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
-#else
-    return 0;
-#endif
-}
-
 // Take `steps` steps of rate `lr` from the weights `start` on the graphs from `first_support` on, and give the logits,
 // [queries, classes], of those from `first_query` on. `block_nodes` nodes pass through the network at a time.
 extern "C" FSGC_CLONES void adapt_and_score(

@@ -44,8 +44,7 @@ class Steps(NamedTuple):
 @cache
 def kernel() -> CDLL | None:
     """The library, where it is compiled and the processor is one that it is faster on than PyTorch."""
-    found = library(__file__)
-    return found if found is not None and found.has_long_registers() else None
+    return library(__file__)
 
 
 def usable(weights: StackedWeights, graphs: GraphTensors, root: bool) -> bool:

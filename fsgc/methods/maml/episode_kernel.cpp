@@ -121,19 +121,6 @@ maml::Shape shape_of(const int64_t* sizes) {
 
 }  // namespace
 
-// Whether the processor has vectors of sixteen floats, and the code was compiled for them. Split into smaller ones by the
-// compiler, they go through memory: compiled for AVX2 only, the code was about five times slower than PyTorch.
-extern "C" int fsgc_maml_is_fast() {
-#if defined(__AVX512F__)
-    return 1;
-#elif defined(__x86_64__) && defined(__linux__) && defined(__GNUC__) && !defined(__clang__)  // as for FSGC_CLONES
-    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512cd") &&
-           __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
-#else
-    return 0;
-#endif
-}
-
 // W, how many weights a network of these sizes has.
 extern "C" int fsgc_maml_weights(const int64_t* sizes) {
     const float* start = nullptr;

@@ -31,8 +31,7 @@ EPISODES_AT_ONCE = 64
 
 def compiled() -> ctypes.CDLL | None:
     """The library; None where it is not there, or the processor has no AVX-512 and PyTorch is faster."""
-    code = library(__file__)
-    return code if code is not None and code.fsgc_maml_is_fast() else None
+    return library(__file__)
 
 
 class Adapted(NamedTuple):

@@ -84,40 +84,19 @@ private:
     size_t chunk = 0, used = 0;
 };
 
-template <int COLUMNS, bool ADD>
-FSGC_INLINE void columns_of(int rows, int k, const float* x, long x_step, long k_step, const float* w, long w_step, float* y, long y_step) {
-    int r = 0;
-    for (; r + 6 <= rows; r += 6)
-        fsgc::tile<6, COLUMNS, ADD>(k, x + r * x_step, x_step, k_step, w, w_step, y + r * y_step, y_step);
-    if (r + 4 <= rows) {  // 64 rows, those of a weight, are ten times six and these
-        fsgc::tile<4, COLUMNS, ADD>(k, x + r * x_step, x_step, k_step, w, w_step, y + r * y_step, y_step);
-        r += 4;
-    }
-    for (; r < rows; ++r)
-        fsgc::tile<1, COLUMNS, ADD>(k, x + r * x_step, x_step, k_step, w, w_step, y + r * y_step, y_step);
-}
-
-template <bool ADD>
-FSGC_INLINE void product(int rows, int k, int columns, const float* x, long x_step, long k_step, const float* w, long w_step, float* y, long y_step) {
-    int c = 0;
-    for (; c + 4 * LANES <= columns; c += 4 * LANES)
-        columns_of<4, ADD>(rows, k, x, x_step, k_step, w + c, w_step, y + c, y_step);
-    for (; c < columns; c += LANES) columns_of<1, ADD>(rows, k, x, x_step, k_step, w + c, w_step, y + c, y_step);
-}
-
 // y [rows, columns] = x [rows, k] w [k, columns].
 FSGC_CLONES static void multiply(int rows, int k, int columns, const float* x, long x_step, const float* w, long w_step, float* y, long y_step) {
-    product<false>(rows, k, columns, x, x_step, 1, w, w_step, y, y_step);
+    fsgc::product<false>(rows, k, columns, x, x_step, 1, w, w_step, y, y_step);
 }
 
 // y [rows, columns] += x [rows, k] w [k, columns].
 FSGC_CLONES static void multiply_add(int rows, int k, int columns, const float* x, long x_step, const float* w, long w_step, float* y, long y_step) {
-    product<true>(rows, k, columns, x, x_step, 1, w, w_step, y, y_step);
+    fsgc::product<true>(rows, k, columns, x, x_step, 1, w, w_step, y, y_step);
 }
 
 // y [k, columns] += xᵀ g for x [rows, k] and g [rows, columns].
 FSGC_CLONES static void adjoint_add(int rows, int k, int columns, const float* x, long x_step, const float* g, long g_step, float* y, long y_step) {
-    product<true>(k, rows, columns, x, 1, x_step, g, g_step, y, y_step);
+    fsgc::product<true>(k, rows, columns, x, 1, x_step, g, g_step, y, y_step);
 }
 
 typedef int Places __attribute__((vector_size(4 * LANES)));
