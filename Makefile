@@ -12,7 +12,7 @@ help:  ## list the targets
 install: $(STAMP)  ## make .venv and install the project into it
 
 # Compiled code is built by the install, where there is a compiler.
-$(STAMP): pyproject.toml constraints.txt $(shell find fsgc -name '*.cpp' -o -name '*.h')
+$(STAMP): pyproject.toml setup.py constraints.txt $(shell find fsgc -name '*.cpp' -o -name '*.h')
 	@command -v $(PYTHON) >/dev/null || { echo "make: '$(PYTHON)' not found; name a Python 3.11 or 3.12 with: make PYTHON=/path/to/python3.12"; exit 1; }
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[pipeline,dev]'

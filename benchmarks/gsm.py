@@ -10,6 +10,7 @@ import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from unittest.mock import patch
 
 import torch
 import torch.nn.functional as F
@@ -20,12 +21,14 @@ from torch_geometric.nn import GATConv, GINConv, global_mean_pool
 import fsgc
 from benchmarks.device import DEVICE, DataOnDevice, on_device
 from benchmarks.fresh import fresh_method
-from benchmarks.timing import report, seconds
+from benchmarks.timing import report, seconds, seconds_in_turn
 from fsgc.episodes.batches import EpisodeBatch, Episodes
 from fsgc.methods.contract import TaskShape
+from fsgc.methods.gsm import fine_tuning
 from fsgc.methods.gsm.fine_tuning import episodes_at_once
 from fsgc.methods.gsm.method import GraphSpectralMeasures, GsmSettings
 from fsgc.methods.gsm.receptive_field import groups
+from fsgc.methods.gsm.tuning_kernel import is_compiled_for
 from fsgc.nn.heads import adam_step
 
 OURS, PLAIN = 32, 2
@@ -171,6 +174,20 @@ def _compare(key: str) -> None:
         form = "frozen part once" if embed_once else "whole model a step"
         report(f"{key} gsm: test, ms an episode; plain: {form}", 1000 * ours, 1000 * theirs, "ms")
     _against_the_roofline(key, 5, method, batch, ours)
+    _compiled_and_pure(key, method, batch)
+
+
+def _compiled_and_pure(key: str, method: GraphSpectralMeasures, batch: EpisodeBatch) -> None:
+    """Steps as compiled code, where it is there, and as PyTorch's products."""
+    few = EpisodeBatch(batch.graphs[:8], batch.shots)
+
+    def pure() -> None:
+        with patch.object(fine_tuning, "is_compiled_for", return_value=False):
+            method.predict(few)
+
+    if is_compiled_for(torch.empty(0, device=DEVICE)):
+        compiled, plain = seconds_in_turn(2, lambda: method.predict(few), pure)
+        report(f"{key} gsm: test, ms an episode; plain: not compiled", 1000 * compiled / 8, 1000 * plain / 8, "ms")
 
 
 def _against_the_roofline(

@@ -69,7 +69,12 @@ def _compare(key: str) -> None:
     ours = seconds(lambda: _train_ours(method, batches), REPEATS) / count
     theirs = seconds(lambda: _train_plain(plain, episodes, cache, few, method), REPEATS) / PLAIN_EPISODES
     report(f"{key} maml: training, ms an episode ({1 / ours:.0f} episodes/s)", 1000 * ours, 1000 * theirs, "ms")
+    kernel, method._kernel = method._kernel, None
+    if kernel is not None:
+        pure = seconds(lambda: _train_ours(method, batches), REPEATS) / count
+        print(f"{key} maml: without compiled code {1000 * pure:.2f} ms an episode, {pure / ours:.1f} times as long")
     _where_the_time_goes(key, method, batches)
+    method._kernel = kernel
     _roofline(key, episodes, method, batches[0], ours * loop.batch_size)
     method.eval()
     plain.eval()
@@ -89,7 +94,7 @@ def _where_the_time_goes(key: str, method: Maml, batches: list[EpisodeBatch]) ->
     rows = sorted(every, key=lambda row: -row.self_cpu_time_total)[:8]
     shares = ", ".join(f"{row.key.removeprefix('aten::')} {row.self_cpu_time_total / total:.0%}" for row in rows)
     products = sum(row.self_cpu_time_total for row in every if row.key in PRODUCTS) / total
-    print(f"{key} maml: where a training step goes: products {products:.0%} of it; {shares}")
+    print(f"{key} maml: where a training step without compiled code goes: products {products:.0%} of it; {shares}")
 
 
 def _roofline(key: str, episodes: Episodes, method: Maml, batch: EpisodeBatch, step: float) -> None:

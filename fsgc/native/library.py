@@ -1,7 +1,7 @@
 """Finding the compiled library of a module.
 
 A module `x.py` may have an `x.cpp` beside it, which the install compiles to `_x.….so` where there is a compiler
-(`pyproject.toml` lists them) and leaves out where there is none. A library has plain C functions on arrays of floats:
+(`setup.py`) and leaves out where there is none. A library has plain C functions on arrays of floats:
 nothing of it depends on the versions of Python or PyTorch. `FSGC_NATIVE=0` in the environment does without them.
 """
 
@@ -21,7 +21,10 @@ _loaded: set[str] = set()
 
 @cache
 def library(module_file: str) -> ctypes.CDLL | None:
-    """The library compiled from the C++ file beside a module; None if it is not there or not wanted."""
+    """The library compiled from the C++ file beside a module.
+
+    None if it is not there, not wanted, or says that PyTorch is faster on this processor.
+    """
     if os.environ.get(SWITCH) == "0":
         return None
     module = Path(module_file)
@@ -31,6 +34,8 @@ def library(module_file: str) -> ctypes.CDLL | None:
             try:
                 found = ctypes.CDLL(str(path))
             except OSError:  # made for another machine
+                return None
+            if hasattr(found, "fsgc_is_fast") and not found.fsgc_is_fast():
                 return None
             _loaded.add(module.stem)
             return found

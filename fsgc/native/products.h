@@ -1,7 +1,8 @@
 // Matrix products of the shapes that small networks have: many rows, few columns, everything in cache.
 //
-// Written with the vector types of GCC and Clang, so that one text serves every processor: with AVX-512 a vector is one
-// register, elsewhere the compiler splits it. Rows are contiguous; strides count floats.
+// Written with the vector types of GCC and Clang. With AVX-512 a vector is one register; elsewhere the compiler splits it,
+// the sums of a tile no longer fit into registers, and PyTorch is faster: `fsgc_is_fast` says so, and the library is not
+// used. Rows are contiguous; strides count floats.
 #pragma once
 #include <cstring>
 
@@ -12,6 +13,18 @@
 #endif
 #define FSGC_INLINE inline __attribute__((always_inline))
 #define FSGC_INLINED __attribute__((always_inline))  // after the parameters of a lambda
+
+// Whether the processor has the 32 long registers that products are cut for.
+extern "C" int fsgc_is_fast() {
+#if defined(__AVX512F__)
+    return 1;
+#elif defined(__x86_64__) && defined(__linux__) && defined(__GNUC__) && !defined(__clang__)
+    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512cd") &&
+           __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+#else
+    return 0;
+#endif
+}
 
 namespace fsgc {
 
@@ -33,7 +46,7 @@ FSGC_INLINE void tile(int k, const float* x, long x_step, long k_step, const flo
         Lanes right[COLUMNS];
         for (int c = 0; c < COLUMNS; ++c) right[c] = load(w + i * w_step + c * LANES);
         for (int r = 0; r < ROWS; ++r) {
-            const Lanes left = all(x[r * x_step + i * k_step]);
+            const float left = x[r * x_step + i * k_step];  // times a vector it is spread as it is read, for nothing
             for (int c = 0; c < COLUMNS; ++c) sum[r][c] += left * right[c];
         }
     }

@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
@@ -134,9 +134,10 @@ class _GinPass(torch.autograd.Function):
         rows = int(gin.rows.pointer[-1])
         out = entry.new_empty(rows if gin.per_node else len(gin.place), gin.width)
         needed = any(ctx.needs_input_grad)
-        saved = entry.new_empty(rows * gin.kept_rows, gin.width) if needed else None
-        arrays = {"weights": weights, "entry": entry, "jump": jump, "gamma": gamma, "beta": beta, "saved": saved}
-        _in_parts("gin_forward", gin, [arrays | {"out": out}] * len(gin.parts()))
+        ctx.kept = _Lease(rows * gin.kept_rows * gin.width) if needed else None
+        arrays = {"weights": weights, "entry": entry, "jump": jump, "gamma": gamma, "beta": beta}
+        saved = None if ctx.kept is None else ctx.kept.array
+        _in_parts("gin_forward", gin, [arrays | {"out": out, "saved": saved}] * len(gin.parts()))
         ctx.gin = gin
         ctx.save_for_backward(*arrays.values())
         return out
@@ -144,15 +145,34 @@ class _GinPass(torch.autograd.Function):
     @staticmethod
     @torch.autograd.function.once_differentiable
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
-        names = "weights", "entry", "jump", "gamma", "beta", "saved"
-        given = dict(zip(names, ctx.saved_tensors, strict=True))
+        given = dict(zip(("weights", "entry", "jump", "gamma", "beta"), ctx.saved_tensors, strict=True))
         parts = [
-            {f"grad_{name}": None if given[name] is None else torch.zeros_like(given[name]) for name in names[:-1]}
+            {f"grad_{name}": None if array is None else torch.zeros_like(array) for name, array in given.items()}
             for _ in ctx.gin.parts()
         ]
-        out = grads[0].contiguous()
-        _in_parts("gin_backward", ctx.gin, [given | part | {"grad_out": out} for part in parts])
+        known = given | {"saved": ctx.kept.array, "grad_out": grads[0].contiguous()}
+        _in_parts("gin_backward", ctx.gin, [known | part for part in parts])
         return None, *(_sum_of([part[name] for part in parts]) for name in parts[0])
+
+
+class _Lease:
+    """An array of floats that is used again after its holder is gone: fresh memory would be faulted in page by page.
+
+    Args:
+        size: how many floats; the array may have more.
+    """
+
+    _MOST_SPARE = 2  # a step of TAE makes two passes
+    _spare: ClassVar[list[Tensor]] = []
+
+    def __init__(self, size: int) -> None:
+        fitting = [array for array in self._spare if array.numel() >= size]
+        self.array = min(fitting, key=Tensor.numel) if fitting else torch.empty(size)
+        self._spare[:] = [array for array in self._spare if array is not self.array]
+
+    def __del__(self) -> None:
+        kept = sorted([*self._spare, self.array], key=Tensor.numel)
+        self._spare[:] = kept[-self._MOST_SPARE :]
 
 
 def _sum_of(grads: list[Tensor | None]) -> Tensor | None:

@@ -17,6 +17,7 @@ from fsgc.data.graph_store import GraphStore
 from fsgc.episodes.batches import EpisodeBatch, Episodes, StoredBatches
 from fsgc.errors import SettingsError
 from fsgc.methods.as_maml.adaptation import Path, Supports, adapted, outer_loss
+from fsgc.methods.as_maml.adaptation_kernel import Steps, adapt_and_score, usable
 from fsgc.methods.as_maml.network_pass import backward, forward, losses_of
 from fsgc.methods.as_maml.pooled_graphs import PooledGraphs
 from fsgc.methods.as_maml.sag_network import SagNetwork
@@ -134,6 +135,10 @@ class AdaptiveStepMaml(LearnedMethod):
 
     def predict(self, episodes: EpisodeBatch) -> Tensor:
         """Logits of the queries, `[B, N·Q, N]`, after `test_steps` steps on the supports."""
+        settings, weights = self.settings, self.network.stacked(1)
+        if usable(weights, self.graphs, settings.root_weight):
+            steps = Steps(settings.test_steps, settings.inner_lr, settings.ratio)
+            return adapt_and_score(weights, self.graphs, episodes, steps)
         # Episodes of like size are adapted together: little is filled up.
         order = self._num_nodes[episodes.support.flatten(1).cpu()].sum(1).argsort(stable=True)
         order = order.to(episodes.graphs.device)

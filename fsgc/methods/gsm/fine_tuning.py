@@ -2,7 +2,8 @@
 
 Weights have a leading dimension of episodes. Adam treats every number by itself, so one Adam over all is an Adam for
 each, and since it does not matter to it how they lie, all weights are one array, as are their gradients. The supports'
-loss depends on the graphs within two links of them and on no others, so steps are taken on those.
+loss depends on the graphs within two links of them and on no others, so steps are taken on those. Where there is
+compiled code for it, that takes the steps of one episode after the other.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from fsgc.methods.gsm.attention_pass import Normalised, ProductsFirst, SumsFirst
 from fsgc.methods.gsm.head_pass import HeadPass
 from fsgc.methods.gsm.receptive_field import Group
 from fsgc.methods.gsm.super_graph import AttentionWeights, SuperAttention, attend, link_bias
+from fsgc.methods.gsm.tuning_kernel import Steps, is_compiled_for, tune
 from fsgc.nn.heads import HeadWeights, adam_step, apply_heads
 
 
@@ -25,9 +27,10 @@ def episodes_at_once(device: torch.device) -> int:
     """How many episodes make a group.
 
     Of an episode the weights, their gradients and Adam's two averages take 2.8 MB: on a CPU four are taken at a time,
-    so that a step finds them in its cache even where another process uses that, too.
+    so that a step finds them in its cache even where another process uses that, too. Compiled code takes one at a time
+    in each thread.
     """
-    return 4 if device.type == "cpu" else 64
+    return max(4, torch.get_num_threads()) if device.type == "cpu" else 64
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,10 +143,16 @@ class Tuner:
         episodes, supports = len(x), len(labels)
         start = self._start()
         array = torch.cat([tensor.expand(episodes, *tensor.shape).flatten() for tensor in start.tensors()])
+        weights = start.within(array, episodes)
+        near = x.gather(1, group.order.unsqueeze(2).expand(-1, -1, x.shape[2]))
+        if is_compiled_for(near):
+            masks = self.masks.first, self.masks.second, self.masks.head
+            steps = Steps(self.steps, self.lr, (self.first.slope, self.second.slope), self.normalise, masks)
+            tune(weights.tensors(), near, group, labels, steps)
+            return weights
         grad_array, average, square = (torch.zeros_like(array) for _ in range(3))
         taken = array.new_zeros(())
-        weights, grads = start.within(array, episodes), start.within(grad_array, episodes)
-        near = x.gather(1, group.order.unsqueeze(2).expand(-1, -1, x.shape[2]))
+        grads = start.within(grad_array, episodes)
         n1 = group.first.source.shape[1]
         target = F.one_hot(labels.expand(episodes, supports), start.head.out_bias.shape[0]).to(x.dtype).mT
         first = ProductsFirst(weights.first, grads.first, near, group.first, self.first.slope)

@@ -6,7 +6,7 @@ the embedder of the prototypical network and a two-layer head. All episodes of a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 
 import numpy as np
 import torch
@@ -20,7 +20,9 @@ from fsgc.errors import SettingsError
 from fsgc.methods.contract import TaskShape
 from fsgc.methods.learned import LearnedMethod, Loss, accuracy
 from fsgc.methods.maml.accumulate import accumulated
+from fsgc.methods.maml.adapt import Network, Weights, adapt
 from fsgc.methods.maml.descent import MeanLoss, ascend, descend
+from fsgc.methods.maml.episode_kernel import Adapted, EpisodeKernel
 from fsgc.methods.maml.episode_network import EpisodeNetwork, is_written_out
 from fsgc.methods.maml.flat_weights import FlatWeights
 from fsgc.methods.maml.side_by_side import EpisodeGraphs
@@ -77,33 +79,6 @@ class MamlNetwork(nn.Module):
         return self.head(self.embedder(batch, None, groups))
 
 
-Weights = Mapping[str, Tensor]
-"""The weights of a network by name, each with a leading dimension `B`: one network per episode."""
-Network = Callable[[Weights], Tensor]
-"""Weights to the logits `[B, g, N]` of certain graphs of the episodes."""
-
-
-def adapt(network: Network, weights: Weights, labels: Tensor, steps: int, lr: float, second_order: bool) -> Weights:
-    """Take `steps` steps of gradient descent on each episode's supports.
-
-    Args:
-        network: the logits of the supports, `[B, S, N]`, as a function of the weights.
-        weights: where the episodes start.
-        labels: int64 `[S]`, the same in every episode.
-        steps: how many steps.
-        lr: their size.
-        second_order: whether the result can be differentiated through the steps; else their gradients are constants.
-    """
-    for _ in range(steps):
-        logits = network(weights)
-        # The sum over episodes of means over supports: each network sees the loss of its own episode only.
-        targets = labels.to(logits.device).repeat(len(logits))  # evaluation leaves the indices on the host
-        loss = F.cross_entropy(logits.flatten(0, 1), targets, reduction="sum") / len(labels)
-        grads = torch.autograd.grad(loss, list(weights.values()), create_graph=second_order)
-        weights = {name: weight - lr * grad for (name, weight), grad in zip(weights.items(), grads, strict=True)}
-    return weights
-
-
 class Maml(LearnedMethod):
     """Adapt all weights to the supports, classify the queries with them.
 
@@ -124,6 +99,7 @@ class Maml(LearnedMethod):
         self.layout: FlatWeights | None = None
         if is_written_out(settings, training=False):
             self.layout = FlatWeights(dict(self.network.named_parameters()), settings, shape.num_features)
+        self._kernel = EpisodeKernel.make(settings, settings.inner_lr, not settings.first_order)
         self._nodes = torch.zeros(0, dtype=torch.int64)
         self._one_hot = False
 
@@ -135,6 +111,9 @@ class Maml(LearnedMethod):
 
     def predict(self, episodes: EpisodeBatch) -> Tensor:
         """Logits of every query after adaptation, `[B, N·Q, N]`; nothing in it is random."""
+        compiled = self._compiled(episodes, self.settings.test_steps, gradient=False)
+        if compiled is not None:
+            return compiled.logits
         chunks = self._chunks(episodes)
         scores = torch.cat([self._predict(EpisodeBatch(episodes.graphs[chunk], episodes.shots)) for chunk in chunks])
         return scores[torch.cat(chunks).argsort()]
@@ -162,9 +141,25 @@ class Maml(LearnedMethod):
         return self.layout if is_written_out(self.settings, self.training) else None
 
     @torch.no_grad()
+    def _compiled(self, episodes: EpisodeBatch, steps: int, gradient: bool) -> Adapted | None:
+        """What compiled code makes of the episodes, where it can."""
+        layout = self._written_out
+        if layout is None or self._kernel is None:
+            return None
+        start = layout.pack(dict(self.network.named_parameters()))
+        if not self._kernel.can_run(self.graphs, start):
+            return None
+        return self._kernel.run(self.graphs, start, episodes, steps, gradient)
+
+    @torch.no_grad()
     def _gradient_written_out(self, batch: EpisodeBatch, layout: FlatWeights) -> tuple[Tensor, Tensor, Tensor]:
         """The loss, the accuracy and the gradient `[W]`."""
         start, settings = layout.pack(dict(self.network.named_parameters())), self.settings
+        compiled = self._compiled(batch, settings.inner_steps, gradient=True)
+        if compiled is not None and compiled.grads is not None:
+            scores, labels = compiled.logits, batch.labels
+            loss = F.cross_entropy(scores.flatten(0, 1), labels.flatten())
+            return loss, accuracy(scores, labels), compiled.grads.mean(0)
         losses, right, grads = [], [], []
         for chunk in self._chunks(batch):
             episodes = EpisodeBatch(batch.graphs[chunk], batch.shots)

@@ -13,7 +13,8 @@ from fsgc.episodes.batches import EpisodeBatch, Episodes
 from fsgc.errors import SettingsError
 from fsgc.methods.contract import TaskShape
 from fsgc.methods.maml import method as maml_method
-from fsgc.methods.maml.method import Maml, MamlSettings, Weights, adapt
+from fsgc.methods.maml.adapt import Network, Weights, adapt
+from fsgc.methods.maml.method import Maml, MamlSettings
 from fsgc.nn.graph_tensors import GraphTensors
 from fsgc.training.settings import Training, TrainSettings
 from tests.fitting import fit
@@ -46,7 +47,7 @@ def _batch(episodes: Episodes, count: int = 6) -> EpisodeBatch:
     return next(episodes.batches("test", count))
 
 
-def _tiny(x: Tensor) -> maml_method.Network:
+def _tiny(x: Tensor) -> Network:
     """Two layers with tanh on the rows `[B, S, 3]`."""
     return lambda weights: torch.bmm(torch.tanh(torch.bmm(x, weights["a"])), weights["b"])
 
