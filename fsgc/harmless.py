@@ -43,7 +43,7 @@ EDITS = (
         "44d66539930a1efd",
         "30b92452afb34ec7",
         "a record also names the compiled code that was loaded; nothing is computed from it",
-        ("enzymes-5shot-wl-seed0", "letter_high-5shot-gcn-seed0"),
+        ("enzymes-5shot-wl-seed0", "letter_high-5shot-sp-seed0", "letter_high-5shot-discriminant-seed0"),
     ),
 )
 

@@ -20,6 +20,7 @@ from fsgc.methods.contract import TaskShape
 from fsgc.methods.learned import LearnedMethod
 from fsgc.methods.maml import episode_kernel
 from fsgc.methods.registry import METHODS
+from fsgc.nn import gin_kernel
 from fsgc.nn.dropout import Dropout
 from fsgc.training.plan import BatchPlan
 from fsgc.training.run import make_method
@@ -119,9 +120,10 @@ class Scene:
 def test_a_step_and_predictions_are_those_of_the_host(
     name: str, device: str, episodes: Episodes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # MAML starts on kinks of ReLU, where rounding decides gradients and Adam makes whole steps of them: both sides have
-    # to round alike, and only the host has compiled code.
-    monkeypatch.setattr(episode_kernel, "library", lambda _: None)
+    # Adam makes a whole step of a gradient that is nothing but rounding, as on the kinks of ReLU that MAML starts on:
+    # both sides have to round alike, and only the host has compiled code.
+    for module in (episode_kernel, gin_kernel):
+        monkeypatch.setattr(module, "library", lambda _: None)
     for part in ("step", "predict", "validate"):
         found = getattr(Scene.of(name, episodes, device), part)()
         expected = getattr(Scene.of(name, episodes, "cpu"), part)()

@@ -143,9 +143,20 @@ def test_a_batch_is_its_episodes_one_at_a_time(
         torch.testing.assert_close(ours, theirs, rtol=1e-6, atol=1e-9)
 
 
+def _off_the_kinks(method: Maml) -> Maml:
+    """Other biases of the norms than zero: a graph whose nodes are alike would be where ReLU has its kink.
+
+    There the last digit of a sum decides about a gradient, and it is another one on another processor.
+    """
+    for name, parameter in method.named_parameters():
+        if ".norms." in name and name.endswith("bias"):
+            parameter.data.uniform_(0.1, 0.5, generator=torch.Generator().manual_seed(0))
+    return method
+
+
 @pytest.mark.parametrize("changes", [{}, {"gin_mlp_layers": 1}, {"pooling": "sum", "num_convs": 3}])
 def test_scores_loss_and_gradients_are_those_of_plain_pyg(episodes: Episodes, changes: dict[str, Any]) -> None:
-    method = _in_double(_method(episodes, **changes), episodes)
+    method = _off_the_kinks(_in_double(_method(episodes, **changes), episodes))
     settings = method.settings
     plain = PlainClassifier(episodes.num_features, settings, episodes.way).double()
     copy_weights(method.network, plain)
