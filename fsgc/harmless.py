@@ -40,10 +40,17 @@ EDITS = (
     ),
     Edit(
         "fsgc.provenance",
-        "44d66539930a1efd",
+        "6d9dddf01c6f1795",
         "30b92452afb34ec7",
-        "a record also names the compiled code that was loaded; nothing is computed from it",
+        "a record also names the compiled code that is at hand; nothing is computed from it",
         ("enzymes-5shot-wl-seed0", "letter_high-5shot-sp-seed0", "letter_high-5shot-discriminant-seed0"),
+    ),
+    Edit(
+        "fsgc.native.library",
+        "fc5ea1815d89c2a8",
+        "379ba7ce4113c29c",
+        "it lists the libraries that are at hand, not those loaded so far; a module finds its own as before",
+        ("enzymes-5shot-pn-seed0",),
     ),
 )
 

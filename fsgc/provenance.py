@@ -43,7 +43,7 @@ def circumstances() -> dict[str, Any]:
     """All of it, as a result records it."""
     import torch
 
-    from fsgc.native.library import loaded
+    from fsgc.native.library import at_hand
 
     threads = torch.get_num_threads()
-    return {"commit": commit(), "versions": versions(), "threads": threads, "compiled": loaded()}
+    return {"commit": commit(), "versions": versions(), "threads": threads, "compiled": at_hand()}

@@ -16,7 +16,6 @@ from pathlib import Path
 from torch import Tensor
 
 SWITCH = "FSGC_NATIVE"
-_loaded: set[str] = set()
 
 
 @cache
@@ -37,14 +36,14 @@ def library(module_file: str) -> ctypes.CDLL | None:
                 return None
             if hasattr(found, "fsgc_is_fast") and not found.fsgc_is_fast():
                 return None
-            _loaded.add(module.stem)
             return found
     return None
 
 
-def loaded() -> list[str]:
-    """The modules whose compiled code this process has loaded."""
-    return sorted(_loaded)
+def at_hand() -> list[str]:
+    """The modules of the package that have compiled code on this machine."""
+    sources = Path(__file__).parents[1].rglob("*.cpp")
+    return sorted(path.stem for path in sources if library(str(path.with_suffix(".py"))) is not None)
 
 
 def address(tensor: Tensor | None) -> ctypes.c_void_p:

@@ -55,7 +55,7 @@ class Metrics(_Record):
         commit: of the code, with `+` if files differed from it.
         versions: package -> version.
         threads: of the numerical libraries.
-        compiled: modules whose compiled code was loaded.
+        compiled: modules whose compiled code was at hand.
     """
 
     model: Name
