@@ -52,6 +52,27 @@ EDITS = (
         "it lists the libraries that are at hand, not those loaded so far; a module finds its own as before",
         ("enzymes-5shot-pn-seed0",),
     ),
+    Edit(
+        "fsgc.methods.maml.episode_kernel",
+        "0fd7aeb57fc15281",
+        "86620c93907a8d0c",
+        "a header was cut in two; the compiled code is the same, instruction by instruction",
+        ("enzymes-5shot-maml-seed0",),
+    ),
+    Edit(
+        "fsgc.methods.as_maml.adaptation_kernel",
+        "947cd785a19d4f67",
+        "c15be1bf0e172a5b",
+        "a header was cut in two; the compiled code is the same, instruction by instruction",
+        ("triangles-5shot-as_maml-seed0",),
+    ),
+    Edit(
+        "fsgc.nn.pooling",
+        "29e371074cd97850",
+        "0d7ed72aa4f4d0af",
+        "a function was cut in two; the operations and their order are the same",
+        ("enzymes-5shot-gin-seed0", "triangles-5shot-gcn-seed0"),
+    ),
 )
 
 

@@ -1,30 +1,10 @@
 // Matrix products of the shapes that small networks have: many rows, few columns, everything in cache.
 //
-// Written with the vector types of GCC and Clang. With AVX-512 a vector is one register; elsewhere the compiler splits it,
-// the sums of a tile no longer fit into registers, and PyTorch is faster: `fsgc_is_fast` says so, and the library is not
-// used. Rows are contiguous; strides count floats.
+// Written with the vector types of GCC and Clang: with AVX-512 a vector is one register. Rows are contiguous; strides
+// count floats.
 #pragma once
+#include "processor.h"
 #include <cstring>
-
-#if defined(__x86_64__) && defined(__linux__) && defined(__GNUC__) && !defined(__clang__)
-#define FSGC_CLONES __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
-#else
-#define FSGC_CLONES
-#endif
-#define FSGC_INLINE inline __attribute__((always_inline))
-#define FSGC_INLINED __attribute__((always_inline))  // after the parameters of a lambda
-
-// Whether the processor has the 32 long registers that products are cut for.
-extern "C" int fsgc_is_fast() {
-#if defined(__AVX512F__)
-    return 1;
-#elif defined(__x86_64__) && defined(__linux__) && defined(__GNUC__) && !defined(__clang__)
-    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512cd") &&
-           __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
-#else
-    return 0;
-#endif
-}
 
 namespace fsgc {
 

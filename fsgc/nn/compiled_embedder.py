@@ -8,14 +8,17 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from fsgc.nn import folded_kernel
 from fsgc.nn.convs import GINConv
 from fsgc.nn.embedder import Embedder
 from fsgc.nn.film import Film
+from fsgc.nn.folding import folded_weights, spread_matrix
 from fsgc.nn.gin_kernel import LANES, MOST_CONVS, GinRows, is_compiled
+from fsgc.nn.graph_copies import GraphCopies
 from fsgc.nn.graph_tensors import GraphBatch, GraphTensors
 from fsgc.nn.in_chunks import embed_graphs
 from fsgc.nn.norms import GraphNorm
-from fsgc.nn.segments import Segments
+from fsgc.nn.pooling import root_of_variance
 
 
 def can_be_compiled(embedder: Embedder, device: torch.device) -> bool:
@@ -23,6 +26,7 @@ def can_be_compiled(embedder: Embedder, device: torch.device) -> bool:
     settings = embedder.settings
     return (
         is_compiled()
+        and folded_kernel.is_compiled()
         and device.type == "cpu"
         and embedder.out.weight.dtype == torch.float32
         and not torch.is_autocast_enabled(device.type)
@@ -30,7 +34,7 @@ def can_be_compiled(embedder: Embedder, device: torch.device) -> bool:
         and settings.norm == "graph"
         and settings.gin_mlp_layers <= 2
         and settings.num_convs <= MOST_CONVS
-        and settings.width % LANES == 0
+        and settings.width % (LANES if embedder.halve is None else 2 * LANES) == 0
     )
 
 
@@ -53,46 +57,59 @@ def embed_compiled(embedder: Embedder, tensors: GraphTensors, graphs: Tensor, fi
         graphs: int64 `[g]`; a graph may occur more than once.
         film: scales and shifts, `film.episode` `[g]`.
     """
-    # Rows of nodes leave the kernel only for the deviations of `mean_std`: not those of all graphs at once.
-    parts = tensors.chunk_sizes(graphs) if embedder.halve is not None else []
-    if len(parts) < 2:
-        return _embed(embedder, tensors, graphs, film)
-    episodes = [None] * len(parts) if film is None else torch.split(film.episode, parts)
-    films = [film if episode is None or film is None else replace(film, episode=episode) for episode in episodes]
-    pairs = zip(torch.split(graphs, parts), films, strict=True)
-    return torch.cat([_embed(embedder, tensors, *pair) for pair in pairs])
-
-
-def _embed(embedder: Embedder, tensors: GraphTensors, graphs: Tensor, film: Film | None) -> Tensor:
     settings = embedder.settings
-    distinct, place = torch.unique(graphs, return_inverse=True)
-    batch = tensors.batch(distinct)
-    sizes = batch.num_nodes.index_select(0, place)
-    rows = Segments.from_sizes(sizes, int(sizes.sum()))
-    first = embedder.convs[0]
-    assert isinstance(first, GINConv)
-    convs = len(embedder.convs)
-    from_input, *from_layers = torch.split(
-        embedder.jump.linear.weight, [batch.features.width] + [settings.width] * convs, 1
-    )
     dropout = settings.dropout if embedder.training else 0.0
+    if settings.gin_mlp_layers < 2 or settings.activation != "none" or dropout:
+        return _embed(embedder, tensors, graphs, film, dropout)
+    # Without chance a graph has one embedding an episode, however often it occurs in it.
+    pairs = graphs if film is None else film.episode * len(tensors) + graphs
+    distinct, place = torch.unique(pairs, return_inverse=True)
+    if film is not None:
+        film = replace(film, episode=distinct // len(tensors))
+    return _embed_folded(embedder, tensors, distinct % len(tensors), film).index_select(0, place)
+
+
+def _embed_folded(embedder: Embedder, tensors: GraphTensors, graphs: Tensor, film: Film | None) -> Tensor:
+    batch, copies = _copies(tensors, graphs, film)
+    entry, jump, from_layers = _inputs(embedder, batch)
+    weights = folded_weights(embedder, from_layers, film)
+    sums, variances = folded_kernel.folded_rows(copies, entry, jump, weights)
+    return _pooled(embedder, sums, variances, copies.sizes, film)
+
+
+def _embed(embedder: Embedder, tensors: GraphTensors, graphs: Tensor, film: Film | None, dropout: float) -> Tensor:
+    settings, convs = embedder.settings, len(embedder.convs)
+    batch, copies = _copies(tensors, graphs, film)
+    entry, jump, from_layers = _inputs(embedder, batch)
     gin = GinRows(
         width=settings.width,
         convs=convs,
         mlp_layers=settings.gin_mlp_layers,
         relu=settings.activation == "relu",
-        per_node=embedder.halve is not None,
         dropout=dropout,
         seed=int(torch.randint(2**63 - 1, ())) if dropout else 0,
-        batch=batch,
-        place=place,
-        rows=rows,
-        episode=None if film is None else film.episode.contiguous(),
+        copies=copies,
     )
-    scales = () if film is None else (film.gamma[:, :convs].contiguous(), film.beta[:, :convs].contiguous())
+    gamma = None if film is None else film.gamma[:, :convs].contiguous()
+    beta = None if film is None else film.beta[:, :convs].contiguous()
+    sums, variances = gin(_weights(embedder, from_layers), entry, jump, gamma, beta, spread_matrix(embedder, film))
+    return _pooled(embedder, sums, variances, copies.sizes, film)
+
+
+def _copies(tensors: GraphTensors, graphs: Tensor, film: Film | None) -> tuple[GraphBatch, GraphCopies]:
+    distinct, place = torch.unique(graphs, return_inverse=True)
+    batch = tensors.batch(distinct)
+    return batch, GraphCopies.make(batch, place, None if film is None else film.episode.contiguous())
+
+
+def _inputs(embedder: Embedder, batch: GraphBatch) -> tuple[Tensor, Tensor, list[Tensor]]:
+    """What enters the kernels, `[m, d]` twice, and the parts of jumping knowledge's matrix for the convolutions."""
+    first = embedder.convs[0]
+    assert isinstance(first, GINConv)
+    widths = [batch.features.width] + [embedder.settings.width] * len(embedder.convs)
+    from_input, *from_layers = torch.split(embedder.jump.linear.weight, widths, 1)
     jump = batch.features.project(from_input, embedder.jump.linear.bias)
-    result = gin(_weights(embedder, from_layers), first_linear(first, batch), jump, *scales)
-    return embedder.pool(result, rows, film) if gin.per_node else _pooled(embedder, result, sizes, film)
+    return first_linear(first, batch), jump, from_layers
 
 
 def first_linear(conv: GINConv, batch: GraphBatch) -> Tensor:
@@ -119,11 +136,12 @@ def _weights(embedder: Embedder, from_layers: list[Tensor]) -> Tensor:
     return torch.cat([part.reshape(-1) for part in parts])
 
 
-def _pooled(embedder: Embedder, sums: Tensor, sizes: Tensor, film: Film | None) -> Tensor:
+def _pooled(embedder: Embedder, sums: Tensor, variances: Tensor, sizes: Tensor, film: Film | None) -> Tensor:
     """What follows sums over the nodes of each graph, `[g, d]`: as in `Embedder.pool`, on graphs in place of nodes."""
     nodes, last = sizes.to(sums.dtype).unsqueeze(1), len(embedder.convs)
-    if embedder.settings.pooling == "mean":
-        z = embedder.out(sums / nodes)
-        return z if film is None else film.graphs(z, last)
-    z = F.linear(sums, embedder.out.weight) + nodes * embedder.out.bias
-    return z if film is None else film.graphs(z, last, sizes)
+    if embedder.settings.pooling == "sum":
+        z = F.linear(sums, embedder.out.weight) + nodes * embedder.out.bias
+        return z if film is None else film.graphs(z, last, sizes)
+    z = embedder.out(sums / nodes)
+    z = z if film is None else film.graphs(z, last)
+    return z if embedder.halve is None else torch.cat([embedder.halve(z), root_of_variance(variances)], 1)

@@ -7,38 +7,36 @@ layers while its rows are in the cache. The equations are in `gin_kernel.cpp`.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cache
-from itertools import pairwise
-from typing import Any, ClassVar
+from typing import Any
 
 import torch
 from torch import Tensor
 
+from fsgc.native import parts
+from fsgc.native.lease import Lease
 from fsgc.native.library import address, library
-from fsgc.nn.graph_tensors import GraphBatch
-from fsgc.nn.segments import Segments
+from fsgc.nn.graph_copies import GraphCopies
 
 LANES = 16
 MOST_CONVS = 16
 _INTEGER, _POINTER = ctypes.c_int64, ctypes.c_void_p
+_GIVEN = ("weights", "entry", "jump", "gamma", "beta", "spread")
 
 
 class _Call(ctypes.Structure):
     """`GinCall`, field by field."""
 
     _fields_ = (
-        *((name, _INTEGER) for name in ("width", "convs", "mlp_layers", "relu", "per_node", "begin", "end")),
-        *((name, _POINTER) for name in ("place", "node_pointer", "edge_pointer", "source", "row_pointer", "episode")),
-        *((name, _POINTER) for name in ("entry", "jump", "gamma", "beta", "weights", "saved", "out")),
+        *((name, _INTEGER) for name in ("width", "convs", "mlp_layers", "relu", "columns", "begin", "end")),
+        *((name, _POINTER) for name in (*GraphCopies.FIELDS, "entry", "jump", "gamma", "beta", "weights", "spread")),
+        *((name, _POINTER) for name in ("saved", "sums", "variances")),
         ("seed", ctypes.c_uint64),
         ("levels", _INTEGER),
         ("dropped", _INTEGER),
         ("scale", ctypes.c_double),
-        ("grad_out", _POINTER),
-        *((f"grad_{name}", _POINTER) for name in ("entry", "jump", "gamma", "beta", "weights")),
+        *((f"grad_{name}", _POINTER) for name in ("sums", "variances", "entry", "jump")),
+        *((f"grad_{name}", _POINTER) for name in ("gamma", "beta", "weights", "spread")),
     )
 
 
@@ -51,26 +49,18 @@ class GinRows:
         convs: `L`.
         mlp_layers: of a convolution, 1 or 2.
         relu: whether a ReLU follows each convolution.
-        per_node: whether the result is one row a node, `[n, d]`, or the sum over the nodes of each graph, `[g, d]`.
         dropout: the share that is dropped.
         seed: of dropout.
-        batch: the distinct graphs.
-        place: int64 `[g]`, which of them each graph is; a graph may occur more than once.
-        rows: which of the `n` rows belong to which graph.
-        episode: int64 `[g]`, whose scales and shifts a graph takes; None without them.
+        copies: the graphs; a graph may occur more than once in an episode.
     """
 
     width: int
     convs: int
     mlp_layers: int
     relu: bool
-    per_node: bool
     dropout: float
     seed: int
-    batch: GraphBatch
-    place: Tensor
-    rows: Segments
-    episode: Tensor | None
+    copies: GraphCopies
 
     @property
     def kept_rows(self) -> int:
@@ -78,125 +68,77 @@ class GinRows:
         return self.mlp_layers * self.convs
 
     def __call__(
-        self, weights: Tensor, entry: Tensor, jump: Tensor, gamma: Tensor | None = None, beta: Tensor | None = None
-    ) -> Tensor:
-        """The rows of the distinct graphs that enter, `[m, d]`, to those of all graphs.
+        self,
+        weights: Tensor,
+        entry: Tensor,
+        jump: Tensor,
+        gamma: Tensor | None = None,
+        beta: Tensor | None = None,
+        spread: Tensor | None = None,
+    ) -> tuple[Tensor, Tensor]:
+        """Sums over the nodes of each of `c` copies, `[c, d]`, and the wanted variances, `[c, k]`.
 
         Args:
             weights: all of them in one array, as `gin_kernel.cpp` lays them out, matrices as `[in, out]`.
-            entry: the first linear layer's result, `[m, d]`.
+            entry: the first linear layer's result, `[m, d]`, of the distinct graphs' nodes.
             jump: what jumping knowledge adds to its sum for the input features, `[m, d]`.
             gamma: scales `[E, L, d]`.
             beta: shifts `[E, L, d]`.
+            spread: `[E, d, k]`, the matrix whose results' variances are wanted; None without.
         """
-        return _GinPass.apply(self, weights, entry, jump, gamma, beta)  # type: ignore[no-untyped-call]
+        result: tuple[Tensor, Tensor] = _GinPass.apply(self, weights, entry, jump, gamma, beta, spread)  # type: ignore[no-untyped-call]
+        return result
 
-    def call(self, **arrays: Tensor | None) -> _Call:
-        """The arguments of the compiled functions, all but the range of graphs."""
-        adjacency = self.batch.adjacency
+    def run(self, function: str, shared: dict[str, Tensor | None], own: list[dict[str, Tensor | None]] | None) -> None:
+        """Call a compiled function for every thread's range of graphs; `own` are the arrays that each has alone."""
         levels = 256 if (self.dropout * 256).is_integer() else 65536
         dropped = min(max(round(self.dropout * levels), 1), levels - 1)
-        graphs = {
-            "place": self.place,
-            "node_pointer": self.batch.segments.pointer,
-            "edge_pointer": adjacency.pointer,
-            "source": adjacency.source,
-            "row_pointer": self.rows.pointer,
-            "episode": self.episode,
-        }
-        return _Call(
-            **{name: getattr(self, name) for name in ("width", "convs", "mlp_layers", "relu", "per_node", "seed")},
-            **{name: address(array) for name, array in (graphs | arrays).items()},
-            levels=levels if self.dropout else 0,
-            dropped=dropped,
-            scale=levels / (levels - dropped),
-        )
-
-    def parts(self) -> list[tuple[int, int]]:
-        """Ranges of graphs with about as many nodes, one a thread."""
-        threads = torch.get_num_threads()
-        wanted = self.rows.pointer[-1] * torch.arange(1, threads) // threads
-        ends = torch.searchsorted(self.rows.pointer, wanted).tolist()
-        return list(_ranges([0, *ends, len(self.place)]))
-
-
-def _ranges(ends: list[int]) -> Iterator[tuple[int, int]]:
-    return ((begin, end) for begin, end in pairwise(ends) if begin < end)
+        spread = shared["spread"]
+        calls = []
+        for index, (begin, end) in enumerate(parts.ranges(self.copies.row_pointer)):
+            arrays = self.copies.arrays() | shared | ({} if own is None else own[index])
+            call = _Call(
+                **{name: getattr(self, name) for name in ("width", "convs", "mlp_layers", "relu", "seed")},
+                **{name: address(array) for name, array in arrays.items()},
+                columns=0 if spread is None else spread.shape[2],
+                begin=begin,
+                end=end,
+                levels=levels if self.dropout else 0,
+                dropped=dropped,
+                scale=levels / (levels - dropped),
+            )
+            calls.append(call)
+        parts.run(getattr(_library(), function), calls)
 
 
 class _GinPass(torch.autograd.Function):
     """`GinRows`, with its gradient."""
 
     @staticmethod
-    def forward(
-        ctx: Any, gin: GinRows, weights: Tensor, entry: Tensor, jump: Tensor, gamma: Tensor | None, beta: Tensor | None
-    ) -> Tensor:
-        rows = int(gin.rows.pointer[-1])
-        out = entry.new_empty(rows if gin.per_node else len(gin.place), gin.width)
-        needed = any(ctx.needs_input_grad)
-        ctx.kept = _Lease(rows * gin.kept_rows * gin.width) if needed else None
-        arrays = {"weights": weights, "entry": entry, "jump": jump, "gamma": gamma, "beta": beta}
+    def forward(ctx: Any, gin: GinRows, *given: Tensor | None) -> tuple[Tensor, Tensor]:
+        arrays = dict(zip(_GIVEN, given, strict=True))
+        weights, spread = arrays["weights"], arrays["spread"]
+        assert weights is not None
+        sums = weights.new_empty(len(gin.copies.place), gin.width)
+        variances = weights.new_empty(len(gin.copies.place), 0 if spread is None else spread.shape[2])
+        ctx.kept = Lease(gin.copies.rows * gin.kept_rows * gin.width) if any(ctx.needs_input_grad) else None
         saved = None if ctx.kept is None else ctx.kept.array
-        _in_parts("gin_forward", gin, [arrays | {"out": out, "saved": saved}] * len(gin.parts()))
+        gin.run("gin_forward", arrays | {"sums": sums, "variances": variances, "saved": saved}, None)
         ctx.gin = gin
-        ctx.save_for_backward(*arrays.values())
-        return out
+        ctx.save_for_backward(*given)
+        return sums, variances
 
     @staticmethod
     @torch.autograd.function.once_differentiable
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
-        given = dict(zip(("weights", "entry", "jump", "gamma", "beta"), ctx.saved_tensors, strict=True))
-        parts = [
+        given = dict(zip(_GIVEN, ctx.saved_tensors, strict=True))
+        found = [
             {f"grad_{name}": None if array is None else torch.zeros_like(array) for name, array in given.items()}
-            for _ in ctx.gin.parts()
+            for _ in parts.ranges(ctx.gin.copies.row_pointer)
         ]
-        known = given | {"saved": ctx.kept.array, "grad_out": grads[0].contiguous()}
-        _in_parts("gin_backward", ctx.gin, [known | part for part in parts])
-        return None, *(_sum_of([part[name] for part in parts]) for name in parts[0])
-
-
-class _Lease:
-    """An array of floats that is used again after its holder is gone: fresh memory would be faulted in page by page.
-
-    Args:
-        size: how many floats; the array may have more.
-    """
-
-    _MOST_SPARE = 2  # a step of TAE makes two passes
-    _spare: ClassVar[list[Tensor]] = []
-
-    def __init__(self, size: int) -> None:
-        fitting = [array for array in self._spare if array.numel() >= size]
-        self.array = min(fitting, key=Tensor.numel) if fitting else torch.empty(size)
-        self._spare[:] = [array for array in self._spare if array is not self.array]
-
-    def __del__(self) -> None:
-        kept = sorted([*self._spare, self.array], key=Tensor.numel)
-        self._spare[:] = kept[-self._MOST_SPARE :]
-
-
-def _sum_of(grads: list[Tensor | None]) -> Tensor | None:
-    known = [grad for grad in grads if grad is not None]
-    return torch.stack(known).sum(0) if len(known) > 1 else known[0] if known else None
-
-
-def _in_parts(function: str, gin: GinRows, arrays: list[dict[str, Tensor | None]]) -> None:
-    """Call a compiled function for every part of the graphs, each in a thread."""
-    compiled: Callable[..., None] = getattr(_library(), function)
-    calls = []
-    for (begin, end), part in zip(gin.parts(), arrays, strict=True):
-        call = gin.call(**part)
-        call.begin, call.end = begin, end
-        calls.append(call)
-    if len(calls) == 1:
-        compiled(ctypes.byref(calls[0]))
-    else:
-        list(_threads(len(calls)).map(lambda call: compiled(ctypes.byref(call)), calls))
-
-
-@cache
-def _threads(count: int) -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(count, thread_name_prefix="gin")
+        known = {"saved": ctx.kept.array, "grad_sums": grads[0].contiguous(), "grad_variances": grads[1].contiguous()}
+        ctx.gin.run("gin_backward", given | known, found)
+        return None, *(parts.sum_of(found, f"grad_{name}") for name in _GIVEN)
 
 
 def _library() -> ctypes.CDLL:

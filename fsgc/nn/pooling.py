@@ -13,7 +13,11 @@ _LEAST_VARIANCE = 1e-10
 
 def deviation(x: Tensor, segments: Segments, mean: Tensor) -> Tensor:
     """Standard deviation over the nodes of each graph (divided by their number): `[n, d]` to `[g, d]`."""
-    variance = segments.mean((x - segments.spread(mean)).square())
+    return root_of_variance(segments.mean((x - segments.spread(mean)).square()))
+
+
+def root_of_variance(variance: Tensor) -> Tensor:
+    """Standard deviations from variances, of any shape; zero, without a gradient, where nothing varies."""
     varies = variance > _LEAST_VARIANCE
     return torch.where(varies, torch.where(varies, variance, 1.0).sqrt(), 0.0)
 

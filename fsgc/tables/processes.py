@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from fsgc.tables.worker import ERROR
 
 LINES_OF_A_REASON = 3
+# For glibc: what a training step frees stays with the process; else the next step faults it in again, page by page.
+KEEP_MEMORY = {"MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": str(2**33), "MALLOC_TOP_PAD_": str(2**26)}
 
 
 def start_worker(words: Sequence[str], threads: int) -> subprocess.Popen[str]:
@@ -21,7 +23,7 @@ def start_worker(words: Sequence[str], threads: int) -> subprocess.Popen[str]:
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        env={**os.environ, **dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS"), str(threads))},
+        env={**os.environ, **dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS"), str(threads)), **KEEP_MEMORY},
         start_new_session=True,
     )
 

@@ -24,7 +24,10 @@ SETTINGS = [
     EmbedderSettings(width=16, num_convs=1, gin_mlp_layers=1),
     EmbedderSettings(width=48, gin_mlp_layers=1, pooling="sum", activation="relu", learnable_eps=False),
     EmbedderSettings(pooling="mean_std"),
-    EmbedderSettings(width=112, num_convs=3, gin_mlp_layers=1, pooling="mean_std", activation="relu"),
+    EmbedderSettings(width=96, num_convs=3, gin_mlp_layers=1, pooling="mean_std", activation="relu"),
+    EmbedderSettings(width=112, num_convs=3, pooling="sum", learnable_eps=False),
+    EmbedderSettings(width=32, num_convs=4, pooling="mean_std"),
+    EmbedderSettings(width=16, num_convs=1),
 ]
 GRAPHS = torch.tensor([3, 1, 4, 1, 5, 2, 6, 5, 3, 5, 0, 7])
 
@@ -141,6 +144,7 @@ def test_what_it_does_not_cover() -> None:
         EmbedderSettings(norm="batch"),
         EmbedderSettings(gin_mlp_layers=3),
         EmbedderSettings(width=40),
+        EmbedderSettings(width=48, pooling="mean_std"),
     ):
         assert not can_be_compiled(Embedder(3, settings), cpu)
     assert not can_be_compiled(Embedder(3, SETTINGS[0]).double(), cpu)
