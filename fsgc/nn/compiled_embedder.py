@@ -13,8 +13,8 @@ from fsgc.nn.convs import GINConv
 from fsgc.nn.embedder import Embedder
 from fsgc.nn.film import Film
 from fsgc.nn.folding import folded_weights, spread_matrix
-from fsgc.nn.gin_kernel import LANES, MOST_CONVS, GinRows, is_compiled
-from fsgc.nn.graph_copies import GraphCopies
+from fsgc.nn.gin_kernel import GinRows, is_compiled
+from fsgc.nn.graph_copies import LANES, MOST_CONVS, GraphCopies
 from fsgc.nn.graph_tensors import GraphBatch, GraphTensors
 from fsgc.nn.in_chunks import embed_graphs
 from fsgc.nn.norms import GraphNorm

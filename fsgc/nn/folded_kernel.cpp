@@ -4,7 +4,7 @@
 //
 // e_0 and j are given, of distinct graphs. r_l = relu(GraphNorm_l(e_l)); m_l = own_l · r_(l-1) + the sum over neighbours;
 // e_l = m_l Q_l + (own_l + degree) q_l + b_l; t = j + p + Σ r_l P_l; then the read-out. r_0 and m_1 depend on no episode
-// and are computed once for all copies of a graph. Of an episode, `matrices` has P_0, Q_1, P_1, Q_2, … as [in, out] and
+// and are computed once for all copies of a graph. `matrices` are P_0, Q_1, P_1, Q_2, …, each [E, in, out]; of an episode
 // `vectors` has p, q_1, b_1, q_2, …
 #include "../native/processor.h"
 #include <cstdint>
@@ -21,12 +21,14 @@ extern "C" struct FoldedCall {
     int64_t begin, end;                    // the copies, or distinct graphs, to do
     Copies copies;
     const float *entry, *jump;             // [m, d]
-    float *norms, *own, *matrices, *vectors, *layer_norm, *spread;
+    float *norms, *own, *vectors, *layer_norm, *spread;
+    float* matrices[2 * MOST_CONVS - 1];   // [E, d, d] each
     float *shared;                         // [2, m, d]: r_0 and m_1
     float *saved;                          // [n, L, d], or null: of each block e_1, … and t
     float *sums, *variances;
     const float *grad_sums, *grad_variances;
-    float *grad_shared, *grad_jump, *grad_norms, *grad_own, *grad_matrices, *grad_vectors, *grad_layer_norm, *grad_spread;
+    float *grad_shared, *grad_jump, *grad_norms, *grad_own, *grad_vectors, *grad_layer_norm, *grad_spread;
+    float* grad_matrices[2 * MOST_CONVS - 1];
 };
 
 namespace {
@@ -37,12 +39,14 @@ FSGC_INLINE GraphNorm norm_of(float* norms, int layer, long d) {
 }
 
 struct Folded {  // matrices, vectors or their gradients, of one episode
-    float *matrices, *vectors;
-    long d;
-    FSGC_INLINE Folded(float* all_matrices, float* all_vectors, long episode, long convs, long width)
-        : matrices(all_matrices + episode * (2 * convs - 1) * width * width), vectors(all_vectors + episode * (2 * convs - 1) * width), d(width) {}
-    FSGC_INLINE float* to_jump(int layer) const { return matrices + 2 * layer * d * d; }
-    FSGC_INLINE float* to_next(int layer) const { return matrices + (2 * layer - 1) * d * d; }  // of e_layer
+    float* const* matrices;
+    float* vectors;
+    long episode, d;
+    FSGC_INLINE Folded(float* const* all_matrices, float* all_vectors, long of, long convs, long width)
+        : matrices(all_matrices), vectors(all_vectors + of * (2 * convs - 1) * width), episode(of), d(width) {}
+    FSGC_INLINE float* matrix(long index) const { return matrices[index] + episode * d * d; }
+    FSGC_INLINE float* to_jump(int layer) const { return matrix(2 * layer); }
+    FSGC_INLINE float* to_next(int layer) const { return matrix(2 * layer - 1); }  // of e_layer
     FSGC_INLINE float* jump_shift() const { return vectors; }
     FSGC_INLINE float* degree_shift(int layer) const { return vectors + (2 * layer - 1) * d; }
     FSGC_INLINE float* shift(int layer) const { return vectors + 2 * layer * d; }
@@ -203,7 +207,7 @@ extern "C" void folded_backward(const FoldedCall* given) {
     each_pass(call, most, [&](const Pass& pass) FSGC_INLINED {
         const long episode = pass.block.episode();
         if (episode != of) {
-            for (long i = 0; i < count; ++i) transpose(d, d, call.matrices + (episode * count + i) * d * d, turned.data() + i * d * d);
+            for (long i = 0; i < count; ++i) transpose(d, d, call.matrices[i] + episode * d * d, turned.data() + i * d * d);
             if (call.columns) transpose(d, call.columns, call.spread + episode * d * call.columns, turned.data() + count * d * d);
             of = episode;
         }

@@ -18,9 +18,11 @@ from torch import Tensor
 from fsgc.native import parts
 from fsgc.native.lease import Lease
 from fsgc.native.library import address, library
-from fsgc.nn.graph_copies import GraphCopies
+from fsgc.nn.graph_copies import MOST_CONVS, GraphCopies
 
-_WEIGHTS = ("norms", "own", "matrices", "vectors", "layer_norm", "spread")
+_WEIGHTS = ("norms", "own", "vectors", "layer_norm", "spread")
+_MATRICES = tuple(f"matrix_{index}" for index in range(2 * MOST_CONVS - 1))
+_GIVEN = ("entry", "jump", *_WEIGHTS, *_MATRICES)
 
 
 class _Call(ctypes.Structure):
@@ -28,9 +30,9 @@ class _Call(ctypes.Structure):
 
     _fields_ = (
         *((name, ctypes.c_int64) for name in ("width", "convs", "columns", "nodes", "begin", "end")),
-        *((name, ctypes.c_void_p) for name in (*GraphCopies.FIELDS, "entry", "jump", *_WEIGHTS, "shared", "saved")),
+        *((name, ctypes.c_void_p) for name in (*GraphCopies.FIELDS, *_GIVEN, "shared", "saved")),
         *((name, ctypes.c_void_p) for name in ("sums", "variances", "grad_sums", "grad_variances")),
-        *((f"grad_{name}", ctypes.c_void_p) for name in ("shared", "jump", *_WEIGHTS)),
+        *((f"grad_{name}", ctypes.c_void_p) for name in ("shared", "jump", *_WEIGHTS, *_MATRICES)),
     )
 
 
@@ -41,7 +43,7 @@ class FoldedWeights:
     Attributes:
         norms: `[L, 3, d]`, weight, bias and scale of the mean of each GraphNorm.
         own: `[L-1]`, `1 + ε` of each convolution but the first.
-        matrices: `[E, 2 L - 1, d, d]`, `[in, out]`: to jumping knowledge and, in turn with it, to the next convolution.
+        matrices: `2 L - 1` of `[E, d, d]`, `[in, out]`: to jumping knowledge and, in turn, to the next convolution.
         vectors: `[E, 2 L - 1, d]`: the shift in jumping knowledge; for each further convolution the shift that its
             sum over neighbours takes along, and its bias.
         layer_norm: `[2, d]`, weight and bias.
@@ -50,7 +52,7 @@ class FoldedWeights:
 
     norms: Tensor
     own: Tensor
-    matrices: Tensor
+    matrices: list[Tensor]
     vectors: Tensor
     layer_norm: Tensor
     spread: Tensor | None
@@ -66,7 +68,7 @@ def folded_rows(copies: GraphCopies, entry: Tensor, jump: Tensor, weights: Folde
         weights: the weights.
     """
     arrays = [getattr(weights, name) for name in _WEIGHTS]
-    sums, variances = _FoldedPass.apply(copies, entry, jump, *arrays)  # type: ignore[no-untyped-call]
+    sums, variances = _FoldedPass.apply(copies, entry, jump, *arrays, *weights.matrices)  # type: ignore[no-untyped-call]
     return sums, variances
 
 
@@ -75,7 +77,7 @@ class _FoldedPass(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, copies: GraphCopies, *given: Tensor | None) -> tuple[Tensor, Tensor]:
-        arrays = dict(zip(("entry", "jump", *_WEIGHTS), given, strict=True))
+        arrays = dict(zip(_GIVEN, given, strict=False))
         entry, norms, spread = arrays["entry"], arrays["norms"], arrays["spread"]
         assert entry is not None
         assert norms is not None
@@ -98,13 +100,13 @@ class _FoldedPass(torch.autograd.Function):
     @staticmethod
     @torch.autograd.function.once_differentiable
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
-        given = dict(zip(("entry", "jump", *_WEIGHTS), ctx.saved_tensors, strict=True))
+        given = dict(zip(_GIVEN, ctx.saved_tensors, strict=False))
         copies: GraphCopies = ctx.copies
         known = given | {"shared": ctx.leases[0].array, "saved": ctx.leases[1].array}
         known |= {"grad_sums": grads[0].contiguous(), "grad_variances": grads[1].contiguous()}
         nodes, width = given["entry"].shape
         found: list[dict[str, Tensor | None]] = [
-            {f"grad_{name}": _zeros_like(given[name]) for name in ("jump", *_WEIGHTS)}
+            {f"grad_{name}": _zeros_like(array) for name, array in given.items() if name != "entry"}
             | {"grad_shared": given["entry"].new_zeros(2, nodes, width)}
             for _ in parts.ranges(copies.row_pointer)
         ]
@@ -116,8 +118,8 @@ class _FoldedPass(torch.autograd.Function):
             for _ in parts.ranges(copies.node_pointer)
         ]
         _run("folded_share_back", ctx.sizes, copies, copies.node_pointer, known | {"grad_shared": shared}, of_first)
-        of_weights = (parts.sum_of([*found, *of_first], f"grad_{name}") for name in ("jump", *_WEIGHTS))
-        return None, shared[0], *of_weights
+        others = (parts.sum_of([*found, *of_first], f"grad_{name}") for name in given if name != "entry")
+        return None, shared[0], *others
 
 
 def _zeros_like(array: Tensor | None) -> Tensor | None:

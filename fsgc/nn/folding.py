@@ -26,7 +26,7 @@ def folded_weights(embedder: Embedder, from_layers: list[Tensor], film: Film | N
     to_jump: Tensor | float = 0.0
     for index, (conv, jump) in enumerate(zip(convs, from_layers, strict=True)):
         # What leaves a convolution is r M + k, M [E, d, d] and k [E, d].
-        leaving, shift = conv.last.weight.t().unsqueeze(0), conv.last.bias.unsqueeze(0)
+        leaving, shift = conv.last.weight.t().contiguous().unsqueeze(0), conv.last.bias.unsqueeze(0)
         if film is not None:
             gamma, beta = film.gamma[:, index], film.beta[:, index]
             leaving, shift = leaving * gamma.unsqueeze(1), torch.addcmul(beta, shift, gamma)
@@ -41,7 +41,7 @@ def folded_weights(embedder: Embedder, from_layers: list[Tensor], film: Film | N
     return FoldedWeights(
         norms=torch.stack([torch.stack([norm.weight, norm.bias, norm.mean_scale]) for norm in norms]),
         own=torch.cat(own) if own else to_jump.new_empty(0),
-        matrices=torch.stack(matrices, 1),
+        matrices=matrices,
         vectors=torch.stack([to_jump, *vectors], 1),
         layer_norm=torch.stack([embedder.jump.norm.weight, embedder.jump.norm.bias]),
         spread=spread_matrix(embedder, film),
@@ -52,7 +52,7 @@ def spread_matrix(embedder: Embedder, film: Film | None) -> Tensor | None:
     """From jumping knowledge to what deviations are taken of, `[E, d, d/2]`: `out`, its FiLM and `halve`."""
     if embedder.halve is None:
         return None
-    out = embedder.out.weight.t().unsqueeze(0)
+    out = embedder.out.weight.t().contiguous().unsqueeze(0)
     if film is not None:
         out = out * film.gamma[:, len(embedder.convs)].unsqueeze(1)
     return out @ embedder.halve.weight.t()

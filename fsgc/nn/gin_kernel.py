@@ -18,8 +18,6 @@ from fsgc.native.lease import Lease
 from fsgc.native.library import address, library
 from fsgc.nn.graph_copies import GraphCopies
 
-LANES = 16
-MOST_CONVS = 16
 _INTEGER, _POINTER = ctypes.c_int64, ctypes.c_void_p
 _GIVEN = ("weights", "entry", "jump", "gamma", "beta", "spread")
 

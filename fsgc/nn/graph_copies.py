@@ -10,6 +10,8 @@ from torch import Tensor
 
 from fsgc.nn.graph_tensors import GraphBatch
 
+LANES, MOST_CONVS = 16, 16  # what compiled code is cut for
+
 
 @dataclass(frozen=True, eq=False)
 class GraphCopies:

@@ -3,7 +3,7 @@
 // The weights of a layer [in, out] are stored in panels of up to `PANEL` columns, each [in, columns] and contiguous: a
 // panel stays in the first cache while all rows pass by it.
 #pragma once
-#include "../../native/products.h"
+#include "../../native/squares.h"
 
 namespace fsgc {
 
@@ -107,34 +107,13 @@ FSGC_INLINE void add_rows(int rows, int columns, const float* e, float* sums) {
     }
 }
 
-typedef int Picks __attribute__((vector_size(4 * LANES)));
-
-// One of the four rounds of a transposition: exchange the squares of side `SIDE` beside the diagonal.
-template <int SIDE>
-FSGC_INLINE void exchange(Lanes (&row)[LANES]) {
-    Picks upper, lower;
-    for (int l = 0; l < LANES; ++l) {
-        upper[l] = l & SIDE ? LANES + l - SIDE : l;
-        lower[l] = l & SIDE ? LANES + l : l + SIDE;
-    }
-    for (int r = 0; r < LANES; ++r) {
-        if (r & SIDE) continue;
-        const Lanes a = row[r], b = row[r + SIDE];
-        row[r] = __builtin_shuffle(a, b, upper);
-        row[r + SIDE] = __builtin_shuffle(a, b, lower);
-    }
-}
-
 // Weights [in, out] turned to [out, in], both in panels and multiples of LANES.
 FSGC_CLONES static void turn(int in, int out, const float* w, float* turned) {
     for (int i = 0; i < in; i += LANES)
         for (int o = 0; o < out; o += LANES) {
             Lanes row[LANES];
             for (int r = 0; r < LANES; ++r) row[r] = load(w + in_panels(in, out, i + r, o));
-            exchange<8>(row);
-            exchange<4>(row);
-            exchange<2>(row);
-            exchange<1>(row);
+            turn_square(row);
             for (int r = 0; r < LANES; ++r) store(turned + in_panels(out, in, o + r, i), row[r]);
         }
 }

@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "../../native/products.h"
+#include "../../native/squares.h"
 
 namespace maml {
 
@@ -14,6 +14,7 @@ using fsgc::Lanes;
 using fsgc::LANES;
 using fsgc::load;
 using fsgc::store;
+using fsgc::turn_square;
 
 constexpr float EPS = 1e-5f;  // as in fsgc/nn/fused_norm.py
 
@@ -99,35 +100,6 @@ FSGC_CLONES static void adjoint_add(int rows, int k, int columns, const float* x
     fsgc::product<true>(k, rows, columns, x, 1, x_step, g, g_step, y, y_step);
 }
 
-typedef int Places __attribute__((vector_size(4 * LANES)));
-
-// The numbers of two vectors at certain places, those of the second counted on from the first.
-FSGC_INLINE Lanes chosen(Lanes first, Lanes second, Places places) {
-#ifdef __clang__
-    Lanes result;
-    for (int i = 0; i < LANES; ++i) result[i] = places[i] < LANES ? first[places[i]] : second[places[i] - LANES];
-    return result;
-#else
-    return __builtin_shuffle(first, second, places);
-#endif
-}
-
-// Exchanges the upper right and the lower left quarter of every square of 2 · SIZE rows on the diagonal.
-template <int SIZE>
-FSGC_INLINE void exchange(Lanes (&rows)[LANES]) {
-    Places up{}, down{};
-    for (int i = 0; i < LANES; ++i) {
-        up[i] = i & SIZE ? LANES + i - SIZE : i;
-        down[i] = i & SIZE ? LANES + i : i + SIZE;
-    }
-    for (int r = 0; r < LANES; ++r) {
-        if (r & SIZE) continue;
-        const Lanes upper = rows[r], lower = rows[r + SIZE];
-        rows[r] = chosen(upper, lower, up);
-        rows[r + SIZE] = chosen(upper, lower, down);
-    }
-}
-
 // y [columns, rows] = xᵀ for x [rows, columns]; `rows` is a multiple of LANES.
 FSGC_CLONES static void transpose(int rows, int columns, const float* x, long x_step, float* y, long y_step) {
     for (int r = 0; r < rows; r += LANES) {
@@ -135,10 +107,7 @@ FSGC_CLONES static void transpose(int rows, int columns, const float* x, long x_
         for (; c + LANES <= columns; c += LANES) {
             Lanes square[LANES];
             for (int i = 0; i < LANES; ++i) square[i] = load(x + (r + i) * x_step + c);
-            exchange<8>(square);
-            exchange<4>(square);
-            exchange<2>(square);
-            exchange<1>(square);
+            turn_square(square);
             for (int i = 0; i < LANES; ++i) store(y + (c + i) * y_step + r, square[i]);
         }
         for (; c < columns; ++c)
