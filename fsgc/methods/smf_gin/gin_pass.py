@@ -15,6 +15,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
+from fsgc.methods.smf_gin.gin_pass_kernel import compiled_read_outs, is_compiled_for
 from fsgc.nn.adjacency import Adjacency
 from fsgc.nn.convs import GINConv
 from fsgc.nn.gin_read_outs import GINReadOuts
@@ -30,6 +31,8 @@ def read_outs(gin: GINReadOuts, tensors: GraphTensors, graphs: Tensor) -> Tensor
     """What `gin.of_graphs` gives, and the same gradients: the read-outs of graphs `[g]` side by side, `[g, L·d]`."""
     if not _can_be_fused(gin):
         return gin.of_graphs(tensors, graphs)
+    if is_compiled_for(gin, tensors):
+        return compiled_read_outs(gin, tensors, graphs)
     batch = tensors.batch(graphs)
     if len(batch.features) < 2:
         return gin(batch)  # which says what is wrong: batch norm has nothing to learn from one row

@@ -1,0 +1,175 @@
+"""The training pass of a GIN with batch norm, forward and back, in compiled code.
+
+PyTorch writes every intermediate array to memory and reads it again; here what lies between two norms is done for a
+block of graphs while its rows are in the cache. The equations are in `gin_pass_kernel.cpp`.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import torch
+from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
+
+from fsgc.native.library import library
+from fsgc.nn.convs import GINConv
+from fsgc.nn.gin_kernel import _Lease
+from fsgc.nn.gin_read_outs import GINReadOuts
+from fsgc.nn.graph_tensors import GraphBatch, GraphTensors
+from fsgc.nn.norms import BatchNorm
+
+LANES = 16
+_CALL = "5q12Q"
+"""`PassCall`: sizes, then addresses."""
+_LAYER = "8Q2d7Q2d"
+"""`Layer`: addresses up to those of the first norm, its momentum and ε, and so on."""
+
+
+def is_compiled_for(gin: GINReadOuts, tensors: GraphTensors) -> bool:
+    """Whether this machine has the compiled functions, and they take such weights and graphs."""
+    parts = (next(gin.parameters()), tensors.features.table)
+    return (
+        library(__file__) is not None
+        and gin.width % LANES == 0
+        and all(part.is_cpu and part.dtype == torch.float32 for part in parts)
+    )
+
+
+def compiled_read_outs(gin: GINReadOuts, tensors: GraphTensors, graphs: Tensor) -> Tensor:
+    """The read-outs of graphs `[g]` side by side, `[g, L·d]`, and what batch norm learns from them."""
+    features, entry = tensors.features, None
+    if features.neighbour_sum is not None:
+        gin_pass = _Pass(gin, _kept(_stored, tensors), graphs.to("cpu", torch.int64).contiguous(), features.width)
+    else:
+        first, batch = gin.convs[0], tensors.batch(graphs)
+        assert isinstance(first, GINConv)
+        gin_pass, entry = _Pass(gin, batch, torch.arange(len(graphs)), 0), first._first_linear(batch.features, batch)
+    if gin_pass.rows < 2:
+        return gin.of_graphs(tensors, graphs)  # which says what is wrong: batch norm has nothing to learn from one row
+    return _Differentiable.apply(gin_pass, entry, *gin_pass.learned)  # type: ignore[no-untyped-call]
+
+
+_memory: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
+
+
+def _kept(make: Callable[[Any], Any], of: Any) -> Any:
+    """`make(of)`, made once in the life of `of`."""
+    if of not in _memory:
+        _memory[of] = make(of)
+    return _memory[of]
+
+
+def _stored(tensors: GraphTensors) -> GraphBatch:
+    """All graphs as a batch; a pass takes from it what it needs."""
+    return tensors.batch(torch.arange(len(tensors)))
+
+
+class _LayerArrays:
+    """Where the modules of a layer hold its arrays: to ask them by attribute every time took as long as the products.
+
+    Looked at anew in each pass, since a module may be given other tensors.
+    """
+
+    def __init__(self, conv: GINConv, inner: nn.BatchNorm1d, outer: nn.BatchNorm1d) -> None:
+        self.inner, self.outer = inner, outer
+        norm = ("weight", "bias", "running_mean", "running_var", "num_batches_tracked")
+        names = ((conv, ("eps",)), (conv.first, norm[:2]), (inner, norm), (conv.last, norm[:2]), (outer, norm))
+        self._slots = [
+            (module._parameters if name in module._parameters else module._buffers, name)
+            for module, wanted in names
+            for name in wanted
+        ]
+        self.learned = [number for number, (_, name) in enumerate(self._slots) if name in ("eps", "weight", "bias")]
+
+    def __call__(self) -> list[Tensor | None]:
+        """ε or None, the first linear layer's weight and bias, the inner norm's five arrays, and so on."""
+        return [tensors.get(name) for tensors, name in self._slots]
+
+
+def _layers(gin: GINReadOuts) -> list[_LayerArrays]:
+    found = []
+    for conv, norm in zip(gin.convs, gin.norms, strict=True):
+        assert isinstance(conv, GINConv)
+        inner = conv.norms[0]
+        assert isinstance(inner, BatchNorm)
+        assert isinstance(norm, BatchNorm)
+        found.append(_LayerArrays(conv, inner.norm, norm.norm))
+    return found
+
+
+class _Pass:
+    """What is computed.
+
+    Args:
+        gin: the network.
+        stored: graphs.
+        place: int64 `[g]`, which of them to read out.
+        inputs: `F` where the first convolution is given features, 0 where it is given its first linear layer's result.
+    """
+
+    def __init__(self, gin: GINReadOuts, stored: GraphBatch, place: Tensor, inputs: int) -> None:
+        layers: list[_LayerArrays] = _kept(_layers, gin)
+        self.width, self.convs, self.inputs = gin.width, len(layers), inputs
+        self.stored, self.place = stored, place
+        self.rows = int(stored.segments.sizes[place].sum())
+        self.learned: list[Tensor] = []
+        packed: list[bytes] = []
+        for layer in layers:
+            arrays = layer()
+            if not packed and not inputs:
+                arrays[:3] = [None, None, None]
+            self.learned += [array for array in map(arrays.__getitem__, layer.learned) if array is not None]
+            at = [_address(array) for array in arrays]
+            packed.append(struct.pack(_LAYER, *at[:8], *_numbers(layer.inner), *at[8:], *_numbers(layer.outer)))
+        self._packed = b"".join(packed)
+
+    def run(self, function: str, kept: Tensor, *arrays: Tensor | None) -> None:
+        """Call a compiled function; the arrays are the last ones of `PassCall`."""
+        graphs, edges = self.stored.segments, self.stored.adjacency
+        features = self.stored.features if self.inputs else None
+        inputs = (None, None) if features is None else (features.table, features.neighbour_sum)
+        given = (self.place, graphs.pointer, edges.pointer, edges.source, *inputs, kept, *arrays)
+        sizes = (self.width, self.convs, len(self.place), self.rows, self.inputs)
+        getattr(library(__file__), function)(struct.pack(_CALL, *sizes, *map(_address, given)), self._packed)
+
+
+def _address(tensor: Tensor | None) -> int:
+    """`fsgc.native.library.address` as a plain number, of which there are many here."""
+    if tensor is None:
+        return 0
+    assert tensor.is_contiguous()
+    assert tensor.is_cpu
+    return tensor.data_ptr()
+
+
+def _numbers(norm: nn.BatchNorm1d) -> tuple[float, float]:
+    return -1.0 if norm.momentum is None else norm.momentum, norm.eps
+
+
+class _Differentiable(torch.autograd.Function):
+    """A pass, with its gradient."""
+
+    @staticmethod
+    def forward(ctx: Any, gin_pass: _Pass, entry: Tensor | None, *learned: Tensor) -> Tensor:
+        norms, width = 2 * gin_pass.convs, gin_pass.width
+        ctx.kept = _Lease(((norms + 1) * gin_pass.rows + 4 * norms) * width)
+        out = torch.empty(len(gin_pass.place), gin_pass.convs * width, dtype=torch.float32)
+        gin_pass.run("gin_pass_forward", ctx.kept.array, entry, out, None, None, None)
+        ctx.gin_pass, ctx.has_entry = gin_pass, entry is not None
+        ctx.save_for_backward(*learned)
+        return out
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+        learned, gin_pass = ctx.saved_tensors, ctx.gin_pass
+        of_entry = grad.new_empty(gin_pass.rows, gin_pass.width) if ctx.has_entry else None
+        sizes = [weight.numel() for weight in learned]
+        grads = grad.new_zeros(sum(sizes))
+        gin_pass.run("gin_pass_backward", ctx.kept.array, None, None, grad.contiguous(), grads, of_entry)
+        parts = zip(torch.split_with_sizes(grads, sizes), learned, strict=True)
+        return None, of_entry, *(part if weight.ndim == 1 else part.view_as(weight) for part, weight in parts)
