@@ -12,11 +12,12 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
-from typing import Any, ClassVar
+from typing import Any
 
 import torch
 from torch import Tensor
 
+from fsgc.native.lease import Lease
 from fsgc.native.library import address, library
 from fsgc.nn.graph_tensors import GraphBatch
 from fsgc.nn.segments import Segments
@@ -134,7 +135,7 @@ class _GinPass(torch.autograd.Function):
         rows = int(gin.rows.pointer[-1])
         out = entry.new_empty(rows if gin.per_node else len(gin.place), gin.width)
         needed = any(ctx.needs_input_grad)
-        ctx.kept = _Lease(rows * gin.kept_rows * gin.width) if needed else None
+        ctx.kept = Lease(rows * gin.kept_rows * gin.width) if needed else None
         arrays = {"weights": weights, "entry": entry, "jump": jump, "gamma": gamma, "beta": beta}
         saved = None if ctx.kept is None else ctx.kept.array
         _in_parts("gin_forward", gin, [arrays | {"out": out, "saved": saved}] * len(gin.parts()))
@@ -153,26 +154,6 @@ class _GinPass(torch.autograd.Function):
         known = given | {"saved": ctx.kept.array, "grad_out": grads[0].contiguous()}
         _in_parts("gin_backward", ctx.gin, [known | part for part in parts])
         return None, *(_sum_of([part[name] for part in parts]) for name in parts[0])
-
-
-class _Lease:
-    """An array of floats that is used again after its holder is gone: fresh memory would be faulted in page by page.
-
-    Args:
-        size: how many floats; the array may have more.
-    """
-
-    _MOST_SPARE = 2  # a step of TAE makes two passes
-    _spare: ClassVar[list[Tensor]] = []
-
-    def __init__(self, size: int) -> None:
-        fitting = [array for array in self._spare if array.numel() >= size]
-        self.array = min(fitting, key=Tensor.numel) if fitting else torch.empty(size)
-        self._spare[:] = [array for array in self._spare if array is not self.array]
-
-    def __del__(self) -> None:
-        kept = sorted([*self._spare, self.array], key=Tensor.numel)
-        self._spare[:] = kept[-self._MOST_SPARE :]
 
 
 def _sum_of(grads: list[Tensor | None]) -> Tensor | None:

@@ -15,9 +15,9 @@ import torch
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
+from fsgc.native.lease import Lease
 from fsgc.native.library import library
 from fsgc.nn.convs import GINConv
-from fsgc.nn.gin_kernel import _Lease
 from fsgc.nn.gin_read_outs import GINReadOuts
 from fsgc.nn.graph_tensors import GraphBatch, GraphTensors
 from fsgc.nn.norms import BatchNorm
@@ -156,7 +156,7 @@ class _Differentiable(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, gin_pass: _Pass, entry: Tensor | None, *learned: Tensor) -> Tensor:
         norms, width = 2 * gin_pass.convs, gin_pass.width
-        ctx.kept = _Lease(((norms + 1) * gin_pass.rows + 4 * norms) * width)
+        ctx.kept = Lease(((norms + 1) * gin_pass.rows + 4 * norms) * width)
         out = torch.empty(len(gin_pass.place), gin_pass.convs * width, dtype=torch.float32)
         gin_pass.run("gin_pass_forward", ctx.kept.array, entry, out, None, None, None)
         ctx.gin_pass, ctx.has_entry = gin_pass, entry is not None
