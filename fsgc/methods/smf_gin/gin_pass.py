@@ -31,7 +31,7 @@ def read_outs(gin: GINReadOuts, tensors: GraphTensors, graphs: Tensor) -> Tensor
     """What `gin.of_graphs` gives, and the same gradients: the read-outs of graphs `[g]` side by side, `[g, L·d]`."""
     if not _can_be_fused(gin):
         return gin.of_graphs(tensors, graphs)
-    if is_compiled_for(gin, tensors):
+    if is_compiled_for(gin, tensors, graphs):
         return compiled_read_outs(gin, tensors, graphs)
     batch = tensors.batch(graphs)
     if len(batch.features) < 2:

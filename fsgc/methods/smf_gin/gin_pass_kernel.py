@@ -23,19 +23,25 @@ from fsgc.nn.graph_tensors import GraphBatch, GraphTensors
 from fsgc.nn.norms import BatchNorm
 
 LANES = 16
+MOST_FOR_ONE_THREAD = 2**14
+"""Graphs times width of the largest pass that is not left to PyTorch where it has several threads."""
 _CALL = "5q12Q"
 """`PassCall`: sizes, then addresses."""
 _LAYER = "8Q2d7Q2d"
 """`Layer`: addresses up to those of the first norm, its momentum and ε, and so on."""
 
 
-def is_compiled_for(gin: GINReadOuts, tensors: GraphTensors) -> bool:
-    """Whether this machine has the compiled functions, and they take such weights and graphs."""
+def is_compiled_for(gin: GINReadOuts, tensors: GraphTensors, graphs: Tensor) -> bool:
+    """Whether this machine has the compiled functions, and they take such weights and graphs `[g]`.
+
+    They work with one thread: where PyTorch has several, passes as large as FAITH's are left to it.
+    """
     parts = (next(gin.parameters()), tensors.features.table)
     return (
         library(__file__) is not None
         and gin.width % LANES == 0
         and all(part.is_cpu and part.dtype == torch.float32 for part in parts)
+        and (torch.get_num_threads() == 1 or len(graphs) * gin.width <= MOST_FOR_ONE_THREAD)
     )
 
 

@@ -86,7 +86,8 @@ def _run(case: Case, dtype: torch.dtype) -> dict[str, Tensor]:
 
 @pytest.fixture(autouse=True)
 def _needs_the_library() -> None:
-    if not is_compiled_for(_network(CASES["two nodes"], torch.float32), _graphs(CASES["two nodes"], torch.float32)):
+    case = CASES["two nodes"]
+    if not is_compiled_for(_network(case, torch.float32), _graphs(case, torch.float32), torch.tensor(case.chosen)):
         pytest.skip("fsgc was installed without a compiler, or the processor has no AVX-512")
 
 
@@ -125,3 +126,16 @@ def test_two_passes_before_one_way_back_keep_apart() -> None:
     together = torch.autograd.grad(both[0] + both[1], list(gin.parameters()))
     for first, second, total in zip(*alone, together, strict=True):
         torch.testing.assert_close(first + second, total)
+
+
+def test_large_passes_are_left_to_several_threads() -> None:
+    case = CASES["as FAITH's"]
+    gin, graphs, threads = _network(case, torch.float32), _graphs(case, torch.float32), torch.get_num_threads()
+    few, many = torch.zeros(60, dtype=torch.int64), torch.zeros(500, dtype=torch.int64)
+    try:
+        for count, taken in ((1, True), (2, False)):
+            torch.set_num_threads(count)
+            assert is_compiled_for(gin, graphs, few)
+            assert is_compiled_for(gin, graphs, many) is taken
+    finally:
+        torch.set_num_threads(threads)
