@@ -7,7 +7,7 @@ block of graphs while its rows are in the cache. The equations are in `gin_pass_
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -74,37 +74,59 @@ def _stored(tensors: GraphTensors) -> GraphBatch:
     return tensors.batch(torch.arange(len(tensors)))
 
 
-class _LayerArrays:
-    """Where the modules of a layer hold its arrays: to ask them by attribute every time took as long as the products.
+class _Network:
+    """Where the modules of a GIN hold its arrays: to ask them by attribute every time took as long as the products.
 
-    Looked at anew in each pass, since a module may be given other tensors.
+    Looked at anew in each pass, since a module may be given other tensors; described anew only if it was.
     """
 
-    def __init__(self, conv: GINConv, inner: nn.BatchNorm1d, outer: nn.BatchNorm1d) -> None:
-        self.inner, self.outer = inner, outer
-        norm = ("weight", "bias", "running_mean", "running_var", "num_batches_tracked")
-        names = ((conv, ("eps",)), (conv.first, norm[:2]), (inner, norm), (conv.last, norm[:2]), (outer, norm))
-        self._slots = [
-            (module._parameters if name in module._parameters else module._buffers, name)
-            for module, wanted in names
-            for name in wanted
-        ]
-        self.learned = [number for number, (_, name) in enumerate(self._slots) if name in ("eps", "weight", "bias")]
+    def __init__(self, gin: GINReadOuts) -> None:
+        self.convs = len(gin.convs)
+        self._slots: list[tuple[Mapping[str, Tensor | None], str]] = []
+        self._norms: list[nn.BatchNorm1d] = []
+        norm_names = ("weight", "bias", "running_mean", "running_var", "num_batches_tracked")
+        for conv, outer in zip(gin.convs, gin.norms, strict=True):
+            assert isinstance(conv, GINConv)
+            inner = conv.norms[0]
+            assert isinstance(inner, BatchNorm)
+            assert isinstance(outer, BatchNorm)
+            self._norms += [inner.norm, outer.norm]
+            named = (
+                (conv, ("eps",)),
+                (conv.first, norm_names[:2]),
+                (inner.norm, norm_names),
+                (conv.last, norm_names[:2]),
+                (outer.norm, norm_names),
+            )
+            self._slots += [
+                (module._parameters if name in module._parameters else module._buffers, name)
+                for module, names in named
+                for name in names
+            ]
+        self._learned = [number for number, (_, name) in enumerate(self._slots) if name in ("eps", "weight", "bias")]
+        self._known: Any = None
+        self._packed = b""
 
-    def __call__(self) -> list[Tensor | None]:
-        """ε or None, the first linear layer's weight and bias, the inner norm's five arrays, and so on."""
-        return [tensors.get(name) for tensors, name in self._slots]
+    def __call__(self, inputs: int) -> tuple[list[Tensor], bytes]:
+        """The weights that have a gradient, in their order, and the `Layer`s; `inputs` as `_Pass` has them."""
+        arrays = [tensors.get(name) for tensors, name in self._slots]
+        if not inputs:
+            arrays[:3] = [None, None, None]
+        learned = [array for array in map(arrays.__getitem__, self._learned) if array is not None]
+        at = [0 if array is None else array.data_ptr() for array in arrays]
+        numbers = [(-1.0 if norm.momentum is None else norm.momentum, norm.eps) for norm in self._norms]
+        if (at, numbers) != self._known:
+            for array in arrays:
+                _address(array)  # which has something to say of arrays that cannot be taken
+            self._known = at, numbers
+            self._packed = b"".join(map(self._layer, range(self.convs)))
+        return learned, self._packed
 
-
-def _layers(gin: GINReadOuts) -> list[_LayerArrays]:
-    found = []
-    for conv, norm in zip(gin.convs, gin.norms, strict=True):
-        assert isinstance(conv, GINConv)
-        inner = conv.norms[0]
-        assert isinstance(inner, BatchNorm)
-        assert isinstance(norm, BatchNorm)
-        found.append(_LayerArrays(conv, inner.norm, norm.norm))
-    return found
+    def _layer(self, number: int) -> bytes:
+        at, numbers = self._known
+        each = len(at) // self.convs
+        mine, (inner, outer) = at[number * each : (number + 1) * each], numbers[2 * number : 2 * number + 2]
+        return struct.pack(_LAYER, *mine[:8], *inner, *mine[8:], *outer)
 
 
 class _Pass:
@@ -118,20 +140,11 @@ class _Pass:
     """
 
     def __init__(self, gin: GINReadOuts, stored: GraphBatch, place: Tensor, inputs: int) -> None:
-        layers: list[_LayerArrays] = _kept(_layers, gin)
-        self.width, self.convs, self.inputs = gin.width, len(layers), inputs
+        network: _Network = _kept(_Network, gin)
+        self.width, self.convs, self.inputs = gin.width, network.convs, inputs
         self.stored, self.place = stored, place
         self.rows = int(stored.segments.sizes[place].sum())
-        self.learned: list[Tensor] = []
-        packed: list[bytes] = []
-        for layer in layers:
-            arrays = layer()
-            if not packed and not inputs:
-                arrays[:3] = [None, None, None]
-            self.learned += [array for array in map(arrays.__getitem__, layer.learned) if array is not None]
-            at = [_address(array) for array in arrays]
-            packed.append(struct.pack(_LAYER, *at[:8], *_numbers(layer.inner), *at[8:], *_numbers(layer.outer)))
-        self._packed = b"".join(packed)
+        self.learned, self._packed = network(inputs)
 
     def run(self, function: str, kept: Tensor, *arrays: Tensor | None) -> None:
         """Call a compiled function; the arrays are the last ones of `PassCall`."""
@@ -150,10 +163,6 @@ def _address(tensor: Tensor | None) -> int:
     assert tensor.is_contiguous()
     assert tensor.is_cpu
     return tensor.data_ptr()
-
-
-def _numbers(norm: nn.BatchNorm1d) -> tuple[float, float]:
-    return -1.0 if norm.momentum is None else norm.momentum, norm.eps
 
 
 class _Differentiable(torch.autograd.Function):
