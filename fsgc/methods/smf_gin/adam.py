@@ -9,6 +9,8 @@ import torch
 from torch import nn
 
 FUSED_ON = ("cpu", "cuda", "mps")
+_ONE = torch.tensor(1.0, device="cpu")
+"""A plain 1 would be made a tensor for each weight."""
 
 
 def adam(weights: Iterable[nn.Parameter], lr: float, precision: str = "32-true") -> torch.optim.Adam:
@@ -48,7 +50,7 @@ class FusedAdam(torch.optim.Adam):
     def _step_together(self, group: dict[str, Any]) -> None:
         states = [self.state[weight] for weight in group["params"]]
         means, squares, counts = ([state[name] for state in states] for name in ("exp_avg", "exp_avg_sq", "step"))
-        torch._foreach_add_(counts, 1)
+        torch._foreach_add_(counts, _ONE)
         torch._fused_adam_(
             group["params"],
             [weight.grad for weight in group["params"]],
