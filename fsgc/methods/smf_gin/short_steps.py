@@ -1,4 +1,4 @@
-"""A method whose steps are so short that Lightning's notes on them count."""
+"""A method whose steps are so short that Lightning's notes on them count; SMF-GIN's and FAITH's base."""
 
 from __future__ import annotations
 
