@@ -17,9 +17,11 @@ from fsgc.dataset import prepared_for
 from fsgc.episodes.batches import EpisodeBatch, Episodes
 from fsgc.experiment import Experiment
 from fsgc.methods.contract import TaskShape
+from fsgc.methods.faith import neighbour_kernel
 from fsgc.methods.learned import LearnedMethod
 from fsgc.methods.maml import episode_kernel
 from fsgc.methods.registry import METHODS
+from fsgc.methods.smf_gin import episode_loss_kernel, gin_pass_kernel
 from fsgc.nn import gin_kernel
 from fsgc.nn.dropout import Dropout
 from fsgc.training.plan import BatchPlan
@@ -122,7 +124,7 @@ def test_a_step_and_predictions_are_those_of_the_host(
 ) -> None:
     # Adam makes a whole step of a gradient that is nothing but rounding, as on the kinks of ReLU that MAML starts on:
     # both sides have to round alike, and only the host has compiled code.
-    for module in (episode_kernel, gin_kernel):
+    for module in (episode_kernel, gin_kernel, gin_pass_kernel, episode_loss_kernel, neighbour_kernel):
         monkeypatch.setattr(module, "library", lambda _: None)
     for part in ("step", "predict", "validate"):
         found = getattr(Scene.of(name, episodes, device), part)()

@@ -32,7 +32,7 @@ class PlainSmfGin(nn.Module):
         self.gin = PlainGIN(ours.gin)
         self.rate = ours.settings.dropout
         self.is_local = isinstance(ours, SmfGinLocal)
-        self.fusion = None if self.is_local else nn.Parameter(torch.empty_like(ours.fusion))
+        self.fusion = None if ours.fusion is None else nn.Parameter(torch.empty_like(ours.fusion))
         copy_state(ours, self)
 
     def embed(self, graphs: list[Data]) -> Tensor:

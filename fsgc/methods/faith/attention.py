@@ -5,8 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 from torch.autograd.function import once_differentiable
+
+from fsgc.methods.faith.neighbour_kernel import find_neighbours, is_compiled_for
 
 _NO_EDGE = -1e9
 
@@ -16,9 +19,25 @@ def attention(similarity: Tensor, threshold: float) -> Tensor:
     return torch.softmax(similarity.masked_fill(similarity <= threshold, _NO_EDGE), -1)
 
 
-def average_over_neighbours(unit: Tensor, values: Tensor, edges: Tensor, threshold: float) -> Tensor:
-    """`attention(U Uᵀ + edges) V`, for a graph of all samples: `[B, R, d]`, `[B, R, v]` and `[R, R]` to `[B, R, v]`."""
-    return _Average.apply(unit, values, edges, threshold)  # type: ignore[no-untyped-call]
+def average_over_neighbours(unit: Tensor, values: Tensor, place: Tensor, edges: Tensor, threshold: float) -> Tensor:
+    """`attention(U Uᵀ + edges) V`, for a graph of all samples, where a sample is one of `D` distinct graphs.
+
+    Args:
+        unit: unit vectors of the distinct graphs, `[D, d]`.
+        values: what is averaged, `[D, v]`.
+        place: which of them each sample is, `[B, R]`.
+        edges: added to the similarities, `[R, R]`.
+        threshold: at or below which two samples are no neighbours.
+
+    Returns:
+        `[B, R, v]`.
+    """
+    if is_compiled_for(unit, place):
+        neighbours = find_neighbours(unit, place[0], edges, threshold)
+        if neighbours is not None:
+            return neighbours.average(unit, values).unsqueeze(0)
+    rows = (F.embedding(place, table) for table in (unit, values))
+    return _Average.apply(*rows, edges, threshold)  # type: ignore[no-untyped-call]
 
 
 class _Average(torch.autograd.Function):

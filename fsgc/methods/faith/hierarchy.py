@@ -158,11 +158,14 @@ class TaskHierarchy(nn.Module):
             edges: added to the similarities, `[R, R]`.
             rows: for how many, from the first, the result is wanted.
         """
-        unit, values = (_gather(table, place) for table in (F.normalize(z, dim=-1), self.sample.values(z)))
+        tables = F.normalize(z, dim=-1), self.sample.values(z)
         supports = layout.supports
         if not self.inductive and rows == layout.rows:
-            averaged = average_over_neighbours(unit, values, edges, self.threshold)
-        elif not self.inductive:
+            averaged = average_over_neighbours(*tables, place, edges, self.threshold)
+            features, scores = self.sample.finish(averaged)
+            return Samples(features, scores[:, :supports])
+        unit, values = (F.embedding(place, table) for table in tables)
+        if not self.inductive:
             similarity = torch.baddbmm(edges[:rows].to(unit), unit[:, :rows], unit.mT)
             averaged = attention(similarity, self.threshold) @ values
         else:
@@ -203,8 +206,3 @@ def task_scores(queries: Tensor, prototypes: Tensor, tasks: Tensor) -> Tensor:
     weighted_queries, weighted_prototypes = (queries * root).flatten(0, -3), (prototypes * root).flatten(0, -3)
     distances = squared_distances(weighted_queries, weighted_prototypes)
     return -distances.view(*queries.shape[:-1], prototypes.shape[-2])
-
-
-def _gather(table: Tensor, place: Tensor) -> Tensor:
-    """`table[place]`, `[D, d]` and `[B, R]` to `[B, R, d]`."""
-    return F.embedding(place, table)

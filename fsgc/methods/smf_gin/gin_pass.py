@@ -9,12 +9,14 @@ out.
 from __future__ import annotations
 
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
+from fsgc.methods.smf_gin.gin_pass_kernel import compiled_read_outs, is_compiled_for
 from fsgc.nn.adjacency import Adjacency
 from fsgc.nn.convs import GINConv
 from fsgc.nn.gin_read_outs import GINReadOuts
@@ -24,12 +26,16 @@ from fsgc.nn.norms import BatchNorm
 from fsgc.nn.segments import Segments
 
 _threshold_backward = torch.ops.aten.threshold_backward
+_fitting: WeakKeyDictionary[GINReadOuts, bool] = WeakKeyDictionary()
+"""Whether a network is made as these passes take it: to ask its modules in every step took longer than the loss."""
 
 
 def read_outs(gin: GINReadOuts, tensors: GraphTensors, graphs: Tensor) -> Tensor:
     """What `gin.of_graphs` gives, and the same gradients: the read-outs of graphs `[g]` side by side, `[g, L·d]`."""
-    if not _can_be_fused(gin):
+    if not _can_be_fused(gin, tensors.features.table.device):
         return gin.of_graphs(tensors, graphs)
+    if is_compiled_for(gin, tensors, graphs):
+        return compiled_read_outs(gin, tensors, graphs)
     batch = tensors.batch(graphs)
     if len(batch.features) < 2:
         return gin(batch)  # which says what is wrong: batch norm has nothing to learn from one row
@@ -43,15 +49,12 @@ def read_outs(gin: GINReadOuts, tensors: GraphTensors, graphs: Tensor) -> Tensor
     return torch.cat(found, 1)
 
 
-def _can_be_fused(gin: GINReadOuts) -> bool:
+def _can_be_fused(gin: GINReadOuts, device: torch.device) -> bool:
     """Whether batch norm learns from the pass, each MLP has two layers, and all is of one type."""
-    return (
-        gin.training
-        and gin.norm == "batch"
-        and gin.pooling == "sum"
-        and all(isinstance(conv, GINConv) and len(conv.others) == 1 for conv in gin.convs)
-        and not torch.is_autocast_enabled(next(gin.parameters()).device.type)
-    )
+    if gin not in _fitting:
+        convs = all(isinstance(conv, GINConv) and len(conv.others) == 1 for conv in gin.convs)
+        _fitting[gin] = convs and gin.norm == "batch" and gin.pooling == "sum"
+    return gin.training and _fitting[gin] and not torch.is_autocast_enabled(device.type)
 
 
 def _first_linear(conv: GINConv, x: Tensor | NodeFeatures, batch: GraphBatch) -> Tensor:

@@ -17,12 +17,14 @@ from fsgc.data.encodings import FeatureTable
 from fsgc.data.graph_store import GraphStore
 from fsgc.episodes.batches import EpisodeBatch, Episodes
 from fsgc.methods.contract import TaskShape
-from fsgc.methods.learned import LearnedMethod, Loss, accuracy, cross_entropy
+from fsgc.methods.learned import Loss, accuracy, cross_entropy
 from fsgc.methods.smf_gin.adam import adam
+from fsgc.methods.smf_gin.episode_loss_kernel import EpisodesOfRows, distinct_graphs, episode_loss, is_compiled_for
 from fsgc.methods.smf_gin.gin_pass import read_outs
 from fsgc.methods.smf_gin.halves import with_halves
+from fsgc.methods.smf_gin.short_steps import ShortSteps
 from fsgc.nn.class_means import class_means
-from fsgc.nn.dropout import Dropout
+from fsgc.nn.dropout import Dropout, keep_mask
 from fsgc.nn.gin_read_outs import GINReadOuts
 from fsgc.nn.graph_tensors import GraphTensors
 from fsgc.settings import Layers, Positive, Share, Width, settings
@@ -63,7 +65,7 @@ class SmfGinLocalSettings(SmfGinSettings):
     local_weight: Share = 0.3
 
 
-class SmfGin(LearnedMethod):
+class SmfGin(ShortSteps):
     """The global row: a graph is the sum of its GIN read-outs, each times a learned scalar.
 
     Training: logits −‖q − p‖, `p` the mean of a class's supports. Test: the mean embedding of the base graphs is
@@ -75,6 +77,8 @@ class SmfGin(LearnedMethod):
     section = "smf_gin"
     has_prototypes = True
     episodes_at_once = 5000
+    local_weight: float | None = None
+    fusion: Tensor | None
 
     def __init__(self, shape: TaskShape, settings: SmfGinSettings) -> None:
         super().__init__()
@@ -96,9 +100,17 @@ class SmfGin(LearnedMethod):
 
     def loss(self, batch: EpisodeBatch) -> Loss:
         """Cross-entropy over all queries, of distances that are not normalised."""
-        scores = _scores(self._embed(batch.graphs), batch.shots)
-        total = cross_entropy(scores, batch)
-        return Loss(total, accuracy(scores, batch.labels), {"cross_entropy": total})
+        distinct, place = distinct_graphs(batch.graphs)
+        found = read_outs(self.gin, self.graphs, self._chosen(distinct))
+        if is_compiled_for(found, self.settings.convs):
+            keep = keep_mask(found, self.dropout.rate) if self.dropout.training and self.dropout.rate else None
+            rows = EpisodesOfRows(place, batch.shots, self.settings.convs, self.local_weight, keep)
+            total, right = episode_loss(found, self.fusion, rows)
+        else:
+            z = F.embedding(place.to(self.device), self._joined(self.dropout(found), len(distinct)))
+            scores = _scores(z, batch.shots)
+            total, right = cross_entropy(scores, batch), accuracy(scores, batch.labels)
+        return Loss(total, right, {"cross_entropy": total})
 
     def predict(self, episodes: EpisodeBatch) -> Tensor:
         """Scores −‖q − p‖ of every query, `[B, N·Q, N]`, after CL2N."""
@@ -135,9 +147,18 @@ class SmfGin(LearnedMethod):
         return F.embedding(place.to(self.device), self._embed_distinct(distinct))
 
     def _embed_distinct(self, graphs: Tensor) -> Tensor:
-        """`[g]` to `[g, d]`."""
-        found = self.dropout(read_outs(self.gin, self.graphs, graphs))
-        return torch.einsum("l,gld->gd", self.fusion, found.view(len(graphs), len(self.fusion), -1))
+        """`[g]` to `[g, d]`, or to `[g, L·d]` in the local row."""
+        found = read_outs(self.gin, self.graphs, self._chosen(graphs))
+        return self._joined(self.dropout(found), len(graphs))
+
+    def _chosen(self, graphs: Tensor) -> Tensor:
+        """Which graphs are read out for `[g]`."""
+        return graphs
+
+    def _joined(self, found: Tensor, graphs: int) -> Tensor:
+        """The read-outs of `_chosen` to one vector for each of the `g` graphs."""
+        assert self.fusion is not None
+        return torch.einsum("l,gld->gd", self.fusion, found.view(graphs, len(self.fusion), -1))
 
 
 class SmfGinLocal(SmfGin):
@@ -155,6 +176,7 @@ class SmfGinLocal(SmfGin):
         self._pairs = torch.zeros(0, 2, dtype=torch.int64)
 
     def _make_fusion(self) -> None:
+        self.fusion = None
         self.register_buffer("centre", torch.zeros(self.settings.convs * self.settings.width))
 
     def attach_graphs(self, graphs: GraphStore, features: FeatureTable) -> None:
@@ -163,11 +185,14 @@ class SmfGinLocal(SmfGin):
         self._pairs = torch.from_numpy(halves.pairs)
         self._graphs = GraphTensors(halves.graphs, halves.features(features))
 
-    def _embed_distinct(self, graphs: Tensor) -> Tensor:
-        """`[g]` to `[g, L·d]`; whole graphs and halves run through the GIN together."""
-        chosen = torch.cat([graphs, self._pairs.to(graphs.device)[graphs].flatten()])
-        found = self.dropout(read_outs(self.gin, self.graphs, chosen))
-        whole, halves = found[: len(graphs)], found[len(graphs) :].view(len(graphs), 2, -1)
+    def _chosen(self, graphs: Tensor) -> Tensor:
+        """The graphs, then the two halves of each: all run through the GIN together."""
+        return torch.cat([graphs, self._pairs.to(graphs.device)[graphs].flatten()])
+
+    def _joined(self, found: Tensor, graphs: int) -> Tensor:
+        """`[3 g, L·d]` to `[g, L·d]`."""
+        assert self.local_weight is not None
+        whole, halves = found[:graphs], found[graphs:].view(graphs, 2, -1)
         return torch.lerp(whole, halves.mean(1), self.local_weight)
 
 

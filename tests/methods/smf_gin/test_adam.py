@@ -30,6 +30,37 @@ def test_its_steps_are_those_of_the_formula() -> None:
         torch.testing.assert_close(weight.detach(), expected)
 
 
+def test_its_steps_are_those_of_pytorch_bit_by_bit_even_where_a_weight_is_left_out_or_the_state_is_loaded() -> None:
+    start = [torch.randn(shape, generator=torch.Generator().manual_seed(0)) for shape in ((3, 5), (4,), (1,))]
+    pairs = [[nn.Parameter(value.clone()) for value in start] for _ in range(2)]
+    ours, theirs = adam(pairs[0], lr=0.1), torch.optim.Adam(pairs[1], lr=0.1, fused=True)
+    for step in range(6):
+        for optimiser, weights in ((ours, pairs[0]), (theirs, pairs[1])):
+            optimiser.zero_grad()
+            used = weights[:-1] if step == 3 else weights
+            torch.stack([weight.square().sum() for weight in used]).sum().backward()  # type: ignore[no-untyped-call]
+            optimiser.step()
+        assert all(torch.equal(mine, other) for mine, other in zip(*pairs, strict=True))
+        if step == 4:
+            state = ours.state_dict()
+            ours = adam(pairs[0], lr=0.1)
+            ours.load_state_dict(state)
+
+
+def test_a_closure_is_called_with_gradients() -> None:
+    weight = nn.Parameter(torch.ones(2))
+    optimiser = adam([weight], lr=0.1)
+
+    def closure() -> float:
+        optimiser.zero_grad()
+        loss = weight.sum()
+        loss.backward()  # type: ignore[no-untyped-call]
+        return loss.item()
+
+    assert optimiser.step(closure) == 2
+    assert optimiser.step(closure) == pytest.approx(1.8)
+
+
 @pytest.mark.usefixtures("outside_any_repository")
 @pytest.mark.parametrize(
     ("name", "settings"),

@@ -14,6 +14,8 @@ from fsgc.episodes.batches import EpisodeBatch, Episodes
 from fsgc.errors import SettingsError
 from fsgc.methods.contract import TaskShape
 from fsgc.methods.registry import METHODS
+from fsgc.methods.smf_gin import method as method_module
+from fsgc.methods.smf_gin.episode_loss_kernel import is_compiled_for
 from fsgc.methods.smf_gin.method import SmfGin, SmfGinLocalSettings, SmfGinSettings
 from fsgc.nn.graph_tensors import GraphTensors
 from fsgc.settings import from_mapping
@@ -53,6 +55,26 @@ def settled(method: SmfGin, episodes: Episodes) -> SmfGin:
     method.eval()
     method.on_validation_epoch_start()
     return method
+
+
+@pytest.mark.parametrize("size", [1, 4])
+@pytest.mark.parametrize("name", ROWS)
+def test_the_compiled_loss_drops_and_gives_what_the_one_in_pytorch_does(
+    episodes: Episodes, monkeypatch: pytest.MonkeyPatch, name: str, size: int
+) -> None:
+    method, batch = make(episodes, name, width=16), next(iter(episodes.batches("train", size)))
+    if not is_compiled_for(torch.zeros(1, 3 * 16), 3):
+        pytest.skip("fsgc was installed without a compiler, or the processor has no AVX-512")
+    found = []
+    for compiled in (True, False):
+        if not compiled:
+            monkeypatch.setattr(method_module, "is_compiled_for", lambda *_: False)
+        torch.manual_seed(1)
+        loss = method.loss(batch)
+        grads = torch.autograd.grad(loss.total, list(method.parameters()))
+        found.append([loss.total.detach(), loss.accuracy, *grads])
+    for mine, other in zip(*found, strict=True):
+        torch.testing.assert_close(mine, other, rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.usefixtures("double")
