@@ -39,7 +39,7 @@ def tsne(dataset: str, models: tuple[str, ...], shots: int, episodes: tuple[int,
     """  # noqa: D301  (click reads the \b as "keep these lines")
     from fsgc.errors import StoreError
     from fsgc.report.cells import find_cells
-    from fsgc.report.figures.collect import draw_tsne
+    from fsgc.report.figures.collect_embeddings import draw_tsne
     from fsgc.report.figures.style import save_figure
     from fsgc.report.paper import load_paper
     from fsgc.report.project import Project
@@ -75,7 +75,7 @@ def reliability(root: Path, out: Path) -> None:
     from fsgc.report.results import Results
 
     results = Results(find_cells(root))
-    figure = draw_reliability(results, load_paper(), kept_beside(results, root)[0])
+    figure = draw_reliability(results, load_paper(), kept_beside(results, root).reliabilities)
     if isinstance(figure, str):
         raise StoreError(figure)
     for path in save_figure(figure.drawing, out):

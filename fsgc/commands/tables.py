@@ -24,7 +24,7 @@ cells_option = click.option(
 
 
 embed_option = click.option(
-    "--embed/--no-embed", default=True, show_default=True, help="Embed stored test episodes by t-SNE."
+    "--embed/--no-embed", default=True, show_default=True, help="Embed stored test episodes anew by t-SNE."
 )
 
 
@@ -37,8 +37,7 @@ def load_tables(root: Path) -> tuple[list[Cell | FaultyCell], list[Table]]:
 
     cells = find_cells(root)
     results = Results(cells)
-    reliabilities, measured = kept_beside(results, root, "never")
-    return cells, all_tables(results, workspace_of(root), None, reliabilities, measured)
+    return cells, all_tables(results, workspace_of(root), None, *kept_beside(results, root, "never"))
 
 
 @click.group()

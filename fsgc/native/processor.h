@@ -7,10 +7,8 @@
 
 #if defined(__x86_64__) && defined(__linux__) && defined(__GNUC__) && !defined(__clang__)
 #define FSGC_SEVERAL_PROCESSORS
-#define FSGC_CLONES __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
 #define FSGC_FOR_FAST_PROCESSORS _Pragma("GCC target(\"arch=x86-64-v4\")")
 #else
-#define FSGC_CLONES
 #define FSGC_FOR_FAST_PROCESSORS
 #endif
 #define FSGC_INLINE inline __attribute__((always_inline))

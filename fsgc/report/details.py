@@ -9,16 +9,17 @@ from typing import Any
 from fsgc.report.accuracy import method_title
 from fsgc.report.cells import Cell
 from fsgc.report.comparison import Column, Comparisons, PairingError
+from fsgc.report.curves import CURVES, ON_PAGE, kept_curves
+from fsgc.report.kept import Kept
 from fsgc.report.paper import Paper
 from fsgc.report.provenance import cell_command, commit_in_words, dataset_title, plain_commands
 from fsgc.report.results import Gap, Result, Results
-from fsgc.report.searches import search_of
+from fsgc.report.searches import SEARCH, kept_search
 from fsgc.statistics.intervals import Interval
 from fsgc.statistics.paired import holm
 from fsgc.statistics.panel import Intervals, Seeds
 from fsgc.tables.grid import CellKey
 
-_CURVES = ("loss", "val_loss", "accuracy", "val_accuracy")
 _DIGITS = 6
 COVERED = {  # interval -> what would vary
     "default": "another sample of novel graphs and another training run together",
@@ -53,9 +54,11 @@ def interval_details(intervals: Intervals) -> list[dict[str, Any]]:
     ]
 
 
-def result_details(result: Result, paper: Paper, intervals: Intervals, gap: Gap | None) -> dict[str, Any]:
+def result_details(
+    result: Result, paper: Paper, intervals: Intervals, gap: Gap | None, kept: Kept | None = None
+) -> dict[str, Any]:
     """Everything about one result: intervals, seeds, curve, confusion matrix, settings, origin, commands."""
-    first = result.cells[0]
+    first, kept = result.cells[0], kept or Kept()
     metrics, outcomes = first.metrics, first.outcomes
     row = paper.row_of(result.variant)
     theirs = row.accuracy(result.dataset, result.shots) if row else None
@@ -75,8 +78,8 @@ def result_details(result: Result, paper: Paper, intervals: Intervals, gap: Gap 
         "transductive": result.transductive,
         "training": metrics.train.model_dump() if metrics.train else {},
         "testSeconds": metrics.test_seconds,
-        "curves": _curves(first),
-        "search": search.rows() if (search := search_of(first)) else [],
+        "curves": _curves(first, kept),
+        "search": _search(first, kept),
         "confusion": {"classes": outcomes.classes, "counts": outcomes.confusion.tolist()},
         "settings": dict(_flat(metrics.settings)),
         "origins": origins(result.cells),
@@ -129,9 +132,16 @@ def _flat(settings: dict[str, Any], above: str = "") -> list[tuple[str, Any]]:
     return flat
 
 
-def _curves(cell: Cell) -> dict[str, list[float]]:
-    curves = cell.curves()
-    return {name: _rounded(*curves[name]) for name in _CURVES if name in curves}
+def _curves(cell: Cell, kept: Kept) -> dict[str, list[float]]:
+    """The curves of its training; none if those that were kept are of an earlier version of the cell."""
+    curves = kept_curves(cell, kept)
+    return {} if kept.is_earlier(CURVES, cell) else {name: curves[name] for name in ON_PAGE if name in curves}
+
+
+def _search(cell: Cell, kept: Kept) -> list[list[Any]]:
+    """Every choice of its search; none if what was kept is of an earlier version of the cell."""
+    search = kept_search(cell, kept)
+    return search.rows() if search and not kept.is_earlier(SEARCH, cell) else []
 
 
 def _commands(key: CellKey, failed: str = "") -> list[str]:
@@ -170,9 +180,10 @@ def pair_details(column: Column) -> list[dict[str, Any]]:
     ]
 
 
-def page_data(results: Results, comparisons: Comparisons, paper: Paper) -> dict[str, Any]:
+def page_data(results: Results, comparisons: Comparisons, paper: Paper, kept: Kept | None = None) -> dict[str, Any]:
     """Everything the page shows on request: `results` by name, and the comparisons of each column."""
     details: dict[str, Any] = {}
+    kept = kept or Kept()
     columns = []
     for dataset, shots in results.columns:
         found = results.column(dataset, shots)
@@ -184,7 +195,7 @@ def page_data(results: Results, comparisons: Comparisons, paper: Paper) -> dict[
         columns.append(entry)
         for result in found:
             gap = results.gap(dataset, shots, result.variant)
-            details[result.name] = result_details(result, paper, comparisons.intervals(result), gap)
+            details[result.name] = result_details(result, paper, comparisons.intervals(result), gap, kept)
     for (dataset, shots, variant), gap in results.gaps.items():
         details.setdefault(f"{dataset}-{shots}shot-{variant}", gap_details(dataset, shots, variant, gap, paper))
     methods = {variant: method_title(variant, paper) for variant in sorted({key[2] for key in results.found})}

@@ -21,13 +21,14 @@ class _Record(BaseModel):
 
 
 class Training(_Record):
-    """What training took, `epochs` counted in `unit`; `None` or 0 for a method that is not trained."""
+    """What training took, `epochs` counted in `unit`, and its recipe; `None` or 0 for a method that is not trained."""
 
     seconds: Amount | None = None
     epochs: Annotated[int, Field(ge=0)] | None = None
     best_epoch: Annotated[int, Field(ge=0)] | None = None
     parameters: Annotated[int, Field(ge=0)] | None = None
     peak_memory: Amount | None = None
+    recipe: Name = ""
     unit: Name = "epoch"
 
 

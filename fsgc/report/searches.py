@@ -1,10 +1,10 @@
-"""What the discriminant's search tried and took, read from the model files of cells."""
+"""What the discriminant's search tried and took, read from the model files of cells or from what was kept of them."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import astuple, dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -14,12 +14,14 @@ import polars as pl
 from fsgc.errors import FsgcError
 from fsgc.report.accuracy import method_title
 from fsgc.report.cells import Cell
+from fsgc.report.kept import Entry, Kept, Section
 from fsgc.report.paper import Paper
 from fsgc.report.provenance import dataset_title
 from fsgc.report.results import Result, Results
 from fsgc.report.table import Heading, Row, Table, Value
 
 METHOD = "discriminant"
+SEARCH = Section("search", Entry[list[tuple[str, float, float, float, float, float, float]]])
 NUMBERS = ("gamma", "epsilon", "rho", "tau", "accuracy", "best")
 SCHEMA = {
     "dataset": pl.String,
@@ -77,6 +79,12 @@ class Search:
 
     steps: tuple[Step, ...]
 
+    @classmethod
+    def of(cls, steps: Iterable[Step]) -> Search | None:
+        """The search of these steps; `None` if none of them was taken."""
+        found = tuple(steps)
+        return cls(found) if any(step.accuracy == step.best == found[-1].best for step in found) else None
+
     @property
     def taken(self) -> int:
         """The place of the choice that was taken: the first that is as good as the best at the end."""
@@ -113,25 +121,38 @@ def _read(path: Path, _changed: int) -> Search | None:
         steps = tuple(Step(str(row["views"]), *(float(row[name]) for name in NUMBERS)) for row in found)
     except (FsgcError, AttributeError, KeyError, TypeError, ValueError):
         return None
-    taken = [step for step in steps if step.accuracy == step.best == steps[-1].best]
-    return Search(steps) if taken else None
+    return Search.of(steps)
 
 
-def searches(results: Results) -> Iterator[tuple[Result, list[tuple[Cell, Search]]]]:
-    """The results of the discriminant and its variants with their searches, where any seed's is here."""
+def kept_search(cell: Cell, kept: Kept) -> Search | None:
+    """The search of a cell's model, or as it was kept."""
+    rows = kept.get(SEARCH, cell, _as_rows) if cell.key.model.startswith(METHOD) else None
+    return Search.of(Step(*row) for row in rows) if rows else None
+
+
+def _as_rows(cell: Cell) -> list[tuple[str, float, float, float, float, float, float]] | None:
+    search = search_of(cell)
+    return [astuple(step) for step in search.steps] if search else None
+
+
+def searches(results: Results, kept: Kept) -> Iterator[tuple[Result, list[tuple[Cell, Search]]]]:
+    """The results of the discriminant and its variants with their searches, where any seed's is known."""
     for result in results.found.values():
-        found = [(cell, search) for cell in result.cells if (search := search_of(cell)) is not None]
+        found = [(cell, search) for cell in result.cells if (search := kept_search(cell, kept)) is not None]
         if found:
             yield result, found
 
 
-def search_table(results: Results, paper: Paper) -> Table | None:
+def search_table(results: Results, paper: Paper, kept: Kept | None = None) -> Table | None:
     """What was taken for each dataset, number of shots and seed; as data, all that was tried. `None` without any."""
+    kept = kept or Kept()
     rows: list[Row] = []
+    shown: list[Cell] = []
     records: list[Mapping[str, Any]] = []
-    for result, found in searches(results):
+    for result, found in searches(results, kept):
         for cell, search in found:
             records += _records(cell, search)
+            shown.append(cell)
         if result.variant == METHOD:
             rows += [
                 _row(f"seed {cell.key.seed}", search, f"{dataset_title(result.dataset)}, {result.shots}-shot")
@@ -142,7 +163,8 @@ def search_table(results: Results, paper: Paper) -> Table | None:
     heads = ("views", "γ", "ε", "ρ", "τ", "accuracy there, %", "tried")
     title = f"What the search of {method_title(METHOD, paper)} took"
     frame = pl.DataFrame(records, schema=SCHEMA)
-    return Table("search", title, "Seed", tuple(map(Heading, heads)), tuple(rows), frame, NOTES)
+    notes = (*NOTES, *filter(None, [kept.note(SEARCH, shown)]))
+    return Table("search", title, "Seed", tuple(map(Heading, heads)), tuple(rows), frame, notes)
 
 
 def _row(title: str, search: Search, group: str) -> Row:

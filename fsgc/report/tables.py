@@ -10,6 +10,7 @@ from fsgc.report.accuracy import accuracy_table, inputs_tables, other_table
 from fsgc.report.columns import columns_table
 from fsgc.report.comparison import Comparisons
 from fsgc.report.efficiency import efficiency_table
+from fsgc.report.kept import Kept
 from fsgc.report.overview import dataset_table
 from fsgc.report.paper import load_paper
 from fsgc.report.reliability import Reliabilities, calibration_table
@@ -29,6 +30,7 @@ def all_tables(
     comparisons: Comparisons | None = None,
     reliabilities: Reliabilities | None = None,
     measured: Measured | None = None,
+    kept: Kept | None = None,
 ) -> list[Table]:
     """Every table, filled with what there is; gaps and empty tables included."""
     paper, comparisons = load_paper(), comparisons or Comparisons(results)
@@ -42,7 +44,7 @@ def all_tables(
     further = (
         other,
         columns_table(whole, comparisons),
-        search_table(results, paper),
+        search_table(results, paper, kept),
         calibration_table(results, paper, reliabilities or Reliabilities({})),
     )
     tables += [table for table in further if table]

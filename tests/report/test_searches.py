@@ -16,8 +16,10 @@ from fsgc.report.cells import Cell, find_cells
 from fsgc.report.comparison import Comparisons
 from fsgc.report.details import result_details
 from fsgc.report.figures.discriminant import EXPLANATION, draw_discriminant, draw_searches
+from fsgc.report.kept import Kept
 from fsgc.report.paper import load_paper
 from fsgc.report.results import Results
+from fsgc.report.searches import SEARCH as KEPT_SEARCH
 from fsgc.report.searches import search_of, search_table
 from fsgc.report.tables import all_tables
 from fsgc.tables.grid import CellKey
@@ -135,7 +137,7 @@ def test_the_details_hold_every_choice(searched: Path) -> None:
 
 def test_the_method_and_its_search_are_drawn(searched: Path, example: Results, cells_root: Path) -> None:
     results = Results(find_cells(searched))
-    drawing, search = draw_discriminant(results), draw_searches(results)
+    drawing, search = draw_discriminant(results), draw_searches(results, Kept())
     assert drawing is not None
     assert drawing.caption == EXPLANATION
     texts = {text.get_text() for text in drawing.drawing.axes[0].texts}
@@ -146,10 +148,25 @@ def test_the_method_and_its_search_are_drawn(searched: Path, example: Results, c
     for line, column in zip(axis.lines, ("accuracy", "best"), strict=True):
         np.testing.assert_allclose(np.asarray(line.get_ydata(), float), [100 * row[column] for row in SEARCH])
     assert draw_discriminant(example) is None
-    assert draw_searches(example) is None
+    assert draw_searches(example, Kept()) is None
     for curves in cells_root.parent.glob("models/*/curves"):
         shutil.rmtree(curves)
-    assert "dvc pull" in str(draw_searches(Results(find_cells(searched))))
+    assert "dvc pull" in str(draw_searches(Results(find_cells(searched)), Kept()))
+
+
+def test_a_search_survives_its_model_file(searched: Path, tmp_path: Path) -> None:
+    results, paper = Results(find_cells(searched)), load_paper()
+    kept, directory = Kept(), tmp_path / "kept"
+    table = search_table(results, paper, kept)
+    assert table is not None
+    kept.save(directory, _cells(searched).values())
+    shutil.rmtree(searched.parent / "models")
+    again = search_table(results, paper, Kept(directory, (KEPT_SEARCH,)))
+    assert again is not None
+    assert again.rows == table.rows
+    assert again.frame.equals(table.frame)
+    assert again.notes == table.notes
+    assert search_table(results, paper, Kept()) is None
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="no Chromium: set CHROMIUM to its path")

@@ -2,6 +2,16 @@
 //
 // A support's loss depends on no other support: the graphs go through the network and back in blocks, and only the
 // gradient of the weights is kept of a block.
+#include "../../native/processor.h"
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <utility>
+#include <vector>
+FSGC_FOR_FAST_PROCESSORS
 #include "block_pass.h"
 
 namespace {
@@ -23,7 +33,7 @@ FSGC_INLINE void loss_back(int graphs, int classes, int filled, const int64_t* l
 
 // Take `steps` steps of rate `lr` from the weights `start` on the graphs from `first_support` on, and give the logits,
 // [queries, classes], of those from `first_query` on. `block_nodes` nodes pass through the network at a time.
-extern "C" FSGC_CLONES void adapt_and_score(
+extern "C" void adapt_and_score(
     const float* x, const int64_t* first_node, const int64_t* first_source, const int64_t* source, int features,
     int width, int levels, int classes, float ratio, const float* start, const int64_t* labels, int first_support,
     int supports, int first_query, int queries, int steps, float lr, int block_nodes, float* logits) {

@@ -65,7 +65,7 @@ FSGC_INLINE void read_out(const Level& level, int graphs, int width, float* tota
     }
 }
 
-FSGC_CLONES static void forward(const Block& block, const EpisodeWeights& weights, float ratio, Pass& pass, Workspace& work) {
+static void forward(const Block& block, const EpisodeWeights& weights, float ratio, Pass& pass, Workspace& work) {
     const Sizes& sizes = weights.sizes;
     const int width = sizes.width, graphs = block.graphs;
     Nodes nodes = block.nodes;
@@ -164,7 +164,7 @@ FSGC_INLINE void rows_back(const Level& level, int width, const float* score, co
 }
 
 // Add to `weights.change` the gradient that `grad`, by the logits, means.
-FSGC_CLONES static void backward(const Block& block, EpisodeWeights& weights, const Pass& pass, const float* grad, Workspace& work) {
+static void backward(const Block& block, EpisodeWeights& weights, const Pass& pass, const float* grad, Workspace& work) {
     const Sizes& sizes = weights.sizes;
     const int width = sizes.width, graphs = block.graphs;
     for (int place = HEAD - 1; place >= 0; --place) {

@@ -50,7 +50,7 @@ FSGC_INLINE void linear_columns(int rows, int k, const float* x, const float* w,
 }
 
 // y [rows, columns] = leaky(x [rows, k] w + bias), w in panels; with slope 1 the leaky ReLU is nothing.
-FSGC_CLONES static void linear(int rows, int k, int columns, const float* x, const float* w, const float* bias, float slope, float* y) {
+static void linear(int rows, int k, int columns, const float* x, const float* w, const float* bias, float slope, float* y) {
     int first = 0;
     for (; first + PANEL <= columns; first += PANEL)
         linear_columns<4>(rows, k, x, w + long(first) * k, PANEL, bias + first, slope, y + first, columns);
@@ -86,7 +86,7 @@ FSGC_INLINE void gradient_columns(int terms, int in, const float* x, const float
 }
 
 // w [in, columns], in panels, += x [rows, in]ᵀ e [rows, columns].
-FSGC_CLONES static void add_gradient(int rows, int in, int columns, const float* x, const float* e, float* w) {
+static void add_gradient(int rows, int in, int columns, const float* x, const float* e, float* w) {
     for (int row = 0; row < rows; row += FEW_TERMS) {
         const int terms = rows - row < FEW_TERMS ? rows - row : FEW_TERMS;
         const float *left = x + long(row) * in, *right = e + long(row) * columns;
@@ -108,7 +108,7 @@ FSGC_INLINE void add_rows(int rows, int columns, const float* e, float* sums) {
 }
 
 // Weights [in, out] turned to [out, in], both in panels and multiples of LANES.
-FSGC_CLONES static void turn(int in, int out, const float* w, float* turned) {
+static void turn(int in, int out, const float* w, float* turned) {
     for (int i = 0; i < in; i += LANES)
         for (int o = 0; o < out; o += LANES) {
             Lanes row[LANES];

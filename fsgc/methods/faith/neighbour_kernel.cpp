@@ -3,9 +3,13 @@
 // Rows are places of D distinct graphs: s_ij = c_pq + e_ij, with p and q the graphs of rows i and j, c their cosine, and e
 // the edges that are added. Only few cosines are above the threshold. A row's neighbours are kept as graphs, each once,
 // with the sum of the weights of its places; what has no weight costs nothing after that.
-#include "../../native/rows.h"
+#include "../../native/processor.h"
 #include <cmath>
+#include <cstdint>
+#include <cstring>
 #include <vector>
+FSGC_FOR_FAST_PROCESSORS
+#include "../../native/rows.h"
 
 using namespace fsgc;
 
@@ -55,13 +59,13 @@ FSGC_INLINE void sum_columns(long count, const int64_t* which, const float* weig
 }
 
 // The sum of some rows times their weights.
-FSGC_CLONES void weighted_sum(long count, const int64_t* which, const float* weight, const float* rows, long step, float* to) {
+void weighted_sum(long count, const int64_t* which, const float* weight, const float* rows, long step, float* to) {
     long c = 0;
     for (; c + MOST_VECTORS * LANES <= step; c += MOST_VECTORS * LANES) sum_columns<MOST_VECTORS>(count, which, weight, rows + c, step, to + c);
     for (; c < step; c += LANES) sum_columns<1>(count, which, weight, rows + c, step, to + c);
 }
 
-FSGC_CLONES float dot(long step, const float* x, const float* y) {
+float dot(long step, const float* x, const float* y) {
     Lanes even{}, odd{};
     long c = 0;
     for (; c + 2 * LANES <= step; c += 2 * LANES) {
@@ -72,13 +76,13 @@ FSGC_CLONES float dot(long step, const float* x, const float* y) {
     return total(even + odd);
 }
 
-FSGC_CLONES void add_times(long step, float factor, const float* x, float* y) {
+void add_times(long step, float factor, const float* x, float* y) {
     for (long c = 0; c < step; c += LANES) store(y + c, load(y + c) + factor * load(x + c));
 }
 
 // Finds the neighbours of row i and their weights, not yet divided by their sum; how many there are, or -1 without room for
 // them. `plain` says how many rows each graph has, `where` has a -1 for each graph, and both are left as they were.
-FSGC_CLONES long weigh(const AverageCall& call, long i, std::vector<float>& plain, std::vector<long>& where, long room, int64_t* neighbour, float* weight) {
+long weigh(const AverageCall& call, long i, std::vector<float>& plain, std::vector<long>& where, long room, int64_t* neighbour, float* weight) {
     const float *similarity = call.similarity + call.place[i] * call.graphs, *edges = call.edges + i * call.rows;
     const float threshold = static_cast<float>(call.threshold);
     std::vector<int64_t> tied;

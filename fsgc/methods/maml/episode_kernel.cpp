@@ -1,5 +1,12 @@
 // Second-order MAML on one episode after the other: steps of gradient descent on the supports, the logits and the
 // gradient of the queries, and that gradient taken back through the steps; as descent.py.
+#include "../../native/processor.h"
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <vector>
+FSGC_FOR_FAST_PROCESSORS
 #include "passes.h"
 
 namespace maml {

@@ -35,7 +35,7 @@ FSGC_INLINE void each_patch(const Block& block, int d, Function function) {
 FSGC_INLINE void add_to(float* sum, Lanes value) { store(sum, load(sum) + value); }
 
 // Rows `at.unit`, which hold x and become u; fills result, mean and root.
-FSGC_CLONES static void norm_forward(const Block& block, int d, const float* weights, const Norm& at) {
+static void norm_forward(const Block& block, int d, const float* weights, const Norm& at) {
     each_patch(block, d, [&](Patch p, int c) __attribute__((always_inline)) {
         const Lanes before = load(weights + c), scale = load(weights + d + c);
         const Lanes after = load(weights + 2 * d + c), mean_scale = load(weights + 3 * d + c);
@@ -60,7 +60,7 @@ FSGC_CLONES static void norm_forward(const Block& block, int d, const float* wei
 }
 
 // `at.passed`, which holds the gradient at y, to the gradient at x, `rows`; adds that of the weights to `found`.
-FSGC_CLONES static void norm_backward(const Block& block, int d, const float* weights, const Norm& at, float* rows, float* found) {
+static void norm_backward(const Block& block, int d, const float* weights, const Norm& at, float* rows, float* found) {
     each_patch(block, d, [&](Patch p, int c) __attribute__((always_inline)) {
         const Lanes scale = load(weights + d + c), mean_scale = load(weights + 3 * d + c);
         const Lanes mean = load(at.mean + p.at_graph), root = load(at.root + p.at_graph);
@@ -89,7 +89,7 @@ FSGC_CLONES static void norm_backward(const Block& block, int d, const float* we
 }
 
 // Tangents: `by.unit`, which holds that of x, to those of u, y, m and to -dr / r; `steps` are those of the weights.
-FSGC_CLONES static void norm_push(const Block& block, int d, const float* weights, const Norm& at, const float* steps, const Norm& by) {
+static void norm_push(const Block& block, int d, const float* weights, const Norm& at, const float* steps, const Norm& by) {
     each_patch(block, d, [&](Patch p, int c) __attribute__((always_inline)) {
         const Lanes scale = load(weights + d + c), mean_scale = load(weights + 3 * d + c);
         const Lanes d_before = load(steps + c), d_scale = load(steps + d + c);
@@ -116,7 +116,7 @@ FSGC_CLONES static void norm_push(const Block& block, int d, const float* weight
 }
 
 // `by.passed`, the tangent of the gradient at y, to that of the gradient at x, in place; adds to `found` as above.
-FSGC_CLONES static void norm_push_back(const Block& block, int d, const float* weights, const Norm& at, const float* steps, const Norm& by, float* found) {
+static void norm_push_back(const Block& block, int d, const float* weights, const Norm& at, const float* steps, const Norm& by, float* found) {
     each_patch(block, d, [&](Patch p, int c) __attribute__((always_inline)) {
         const Lanes scale = load(weights + d + c), mean_scale = load(weights + 3 * d + c), kept = 1.0f - mean_scale;
         const Lanes d_scale = load(steps + d + c), d_mean_scale = load(steps + 3 * d + c);

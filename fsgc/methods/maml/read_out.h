@@ -20,7 +20,7 @@ FSGC_INLINE float share_of(const Block& block, int graph, bool mean) {
 }
 
 // `at.unit`, which holds t, becomes u; fills root and pooled.
-FSGC_CLONES static void read_forward(const Block& block, int d, bool mean, const float* weights, const Read& at) {
+static void read_forward(const Block& block, int d, bool mean, const float* weights, const Read& at) {
     for (int g = 0; g < block.graphs; ++g) {
         float* pooled = at.pooled + static_cast<long>(g) * d;
         for (int c = 0; c < d; c += LANES) store(pooled + c, Lanes{});
@@ -42,7 +42,7 @@ FSGC_CLONES static void read_forward(const Block& block, int d, bool mean, const
 }
 
 // `at.at_pooled` to the gradient at t, `at.grad`; fills slope and adds the gradient of the weights to `found`, [2, d].
-FSGC_CLONES static void read_backward(const Block& block, int d, bool mean, const float* weights, const Read& at, float* found) {
+static void read_backward(const Block& block, int d, bool mean, const float* weights, const Read& at, float* found) {
     for (int g = 0; g < block.graphs; ++g) {
         const float share = share_of(block, g, mean);
         const float* above = at.at_pooled + static_cast<long>(g) * d;
@@ -68,7 +68,7 @@ FSGC_CLONES static void read_backward(const Block& block, int d, bool mean, cons
 }
 
 // Tangents: `by.unit`, which holds that of t, to those of u and z and to -dr / r; `steps` are those of the weights.
-FSGC_CLONES static void read_push(const Block& block, int d, bool mean, const float* weights, const Read& at, const float* steps, const Read& by) {
+static void read_push(const Block& block, int d, bool mean, const float* weights, const Read& at, const float* steps, const Read& by) {
     for (int g = 0; g < block.graphs; ++g) {
         float* pooled = by.pooled + static_cast<long>(g) * d;
         for (int c = 0; c < d; c += LANES) store(pooled + c, Lanes{});
@@ -97,7 +97,7 @@ FSGC_CLONES static void read_push(const Block& block, int d, bool mean, const fl
 }
 
 // `by.at_pooled`, the tangent of the gradient at z, to that of the gradient at t, `by.grad`; adds to `found` as above.
-FSGC_CLONES static void read_push_back(const Block& block, int d, bool mean, const float* weights, const Read& at, const float* steps, const Read& by, float* found) {
+static void read_push_back(const Block& block, int d, bool mean, const float* weights, const Read& at, const float* steps, const Read& by, float* found) {
     for (int g = 0; g < block.graphs; ++g) {
         const float share = share_of(block, g, mean);
         const float *at_above = at.at_pooled + static_cast<long>(g) * d, *above = by.at_pooled + static_cast<long>(g) * d;

@@ -86,22 +86,22 @@ private:
 };
 
 // y [rows, columns] = x [rows, k] w [k, columns].
-FSGC_CLONES static void multiply(int rows, int k, int columns, const float* x, long x_step, const float* w, long w_step, float* y, long y_step) {
+static void multiply(int rows, int k, int columns, const float* x, long x_step, const float* w, long w_step, float* y, long y_step) {
     fsgc::product<false>(rows, k, columns, x, x_step, 1, w, w_step, y, y_step);
 }
 
 // y [rows, columns] += x [rows, k] w [k, columns].
-FSGC_CLONES static void multiply_add(int rows, int k, int columns, const float* x, long x_step, const float* w, long w_step, float* y, long y_step) {
+static void multiply_add(int rows, int k, int columns, const float* x, long x_step, const float* w, long w_step, float* y, long y_step) {
     fsgc::product<true>(rows, k, columns, x, x_step, 1, w, w_step, y, y_step);
 }
 
 // y [k, columns] += xᵀ g for x [rows, k] and g [rows, columns].
-FSGC_CLONES static void adjoint_add(int rows, int k, int columns, const float* x, long x_step, const float* g, long g_step, float* y, long y_step) {
+static void adjoint_add(int rows, int k, int columns, const float* x, long x_step, const float* g, long g_step, float* y, long y_step) {
     fsgc::product<true>(k, rows, columns, x, 1, x_step, g, g_step, y, y_step);
 }
 
 // y [columns, rows] = xᵀ for x [rows, columns]; `rows` is a multiple of LANES.
-FSGC_CLONES static void transpose(int rows, int columns, const float* x, long x_step, float* y, long y_step) {
+static void transpose(int rows, int columns, const float* x, long x_step, float* y, long y_step) {
     for (int r = 0; r < rows; r += LANES) {
         int c = 0;
         for (; c + LANES <= columns; c += LANES) {
@@ -116,13 +116,13 @@ FSGC_CLONES static void transpose(int rows, int columns, const float* x, long x_
 }
 
 // Each row of y [rows, d] = row · scales[r], or the row itself where there are no scales.
-FSGC_CLONES static void repeat(int rows, int d, const float* row, const float* scales, float* y) {
+static void repeat(int rows, int d, const float* row, const float* scales, float* y) {
     for (int r = 0; r < rows; ++r)
         for (int c = 0; c < d; c += LANES) store(y + r * d + c, scales ? load(row + c) * scales[r] : load(row + c));
 }
 
 // sums [d] += the sum of the rows of x [rows, d], each times its scale where there are scales.
-FSGC_CLONES static void add_rows(int rows, int d, const float* x, const float* scales, float* sums) {
+static void add_rows(int rows, int d, const float* x, const float* scales, float* sums) {
     for (int c = 0; c < d; c += LANES) {
         Lanes sum = load(sums + c);
         for (int r = 0; r < rows; ++r) sum += scales ? load(x + r * d + c) * scales[r] : load(x + r * d + c);
@@ -131,12 +131,12 @@ FSGC_CLONES static void add_rows(int rows, int d, const float* x, const float* s
 }
 
 // y [count] += scale · x [count].
-FSGC_CLONES static void add_scaled(long count, float scale, const float* x, float* y) {
+static void add_scaled(long count, float scale, const float* x, float* y) {
     for (long i = 0; i < count; ++i) y[i] += scale * x[i];
 }
 
 // The sum of the products of all numbers; `count` is a multiple of LANES.
-FSGC_CLONES static float dot(long count, const float* a, const float* b) {
+static float dot(long count, const float* a, const float* b) {
     Lanes sum{};
     for (long i = 0; i < count; i += LANES) sum += load(a + i) * load(b + i);
     return sum_of(sum);
@@ -155,7 +155,7 @@ struct Block {
 };
 
 // y = (A + own · I) x on the rows of a block. The map is symmetric: this is also its adjoint.
-FSGC_CLONES static void mix(const Block& block, int d, float own, const float* x, float* y) {
+static void mix(const Block& block, int d, float own, const float* x, float* y) {
     for (int v = 0; v < block.rows; ++v)
         for (int c = 0; c < d; c += 4 * LANES) {
             const int lanes = d - c < 4 * LANES ? (d - c) / LANES : 4;

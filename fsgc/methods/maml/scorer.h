@@ -19,11 +19,11 @@ struct Task {
     int graphs, per_class;
 };
 
-FSGC_CLONES static void relu_in_place(long count, float* x) {
+static void relu_in_place(long count, float* x) {
     for (long i = 0; i < count; i += LANES) store(x + i, relu(load(x + i)));
 }
 
-FSGC_CLONES static void past_relu_in_place(long count, const float* result, float* x) {
+static void past_relu_in_place(long count, const float* result, float* x) {
     for (long i = 0; i < count; i += LANES) store(x + i, past_relu(load(result + i), load(x + i)));
 }
 

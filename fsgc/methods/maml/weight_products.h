@@ -88,7 +88,7 @@ struct Sums {
 };
 
 // The mean over columns taken off each row: what LayerNorm does to rows, done to what makes them.
-FSGC_CLONES static void centre(int rows, int d, float* x, long x_step) {
+static void centre(int rows, int d, float* x, long x_step) {
     for (int r = 0; r < rows; ++r) {
         Lanes sum{};
         for (int c = 0; c < d; c += LANES) sum += load(x + r * x_step + c);

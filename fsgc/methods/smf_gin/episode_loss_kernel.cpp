@@ -2,11 +2,15 @@
 //
 // x = read-outs, some of them dropped; y = x, or (1 - w) x + w times the mean of the two halves' x; z = Σ_l f_l y_l, or y.
 // A query's logits are -|z - p| with p the means of the classes' supports, the loss is their mean cross-entropy.
-#include "../../native/rows.h"
+#include "../../native/processor.h"
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <cstring>
 #include <utility>
 #include <vector>
+FSGC_FOR_FAST_PROCESSORS
+#include "../../native/rows.h"
 
 using namespace fsgc;
 
@@ -138,7 +142,7 @@ FSGC_INLINE void score_episode(const LossCall& call, const int64_t* place, long 
 
 }  // namespace
 
-extern "C" FSGC_CLONES void smf_gin_loss(const LossCall* call) {
+extern "C" void smf_gin_loss(const LossCall* call) {
     const long e = call->fusion ? call->width : call->layers * call->width;
     const Rows y = mixed(*call), joined = call->fusion ? fused(*call, y) : Rows();
     const Rows& z = call->fusion ? joined : y;

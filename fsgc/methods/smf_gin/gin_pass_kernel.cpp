@@ -4,6 +4,11 @@
 // needs the statistics of all rows, so that a layer is two passes over the blocks, each way; within one a block stays in
 // cache. e and c are kept, a and h are worked out again. The biases of W1 and W2 go into running means and nowhere else:
 // batch norm takes them away.
+#include "../../native/processor.h"
+#include <cstdint>
+#include <cstring>
+#include <vector>
+FSGC_FOR_FAST_PROCESSORS
 #include "gin_pass_kernel.h"
 
 using namespace fsgc;
@@ -11,22 +16,22 @@ using namespace fsgc;
 namespace {
 
 // Functions of their own, not inlined: they stand in several places or are long.
-FSGC_CLONES void multiply(int n, int k, int d, const float* x, const float* weight, float* y) {
+void multiply(int n, int k, int d, const float* x, const float* weight, float* y) {
     product<false>(n, k, d, x, k, 1, weight, d, y, d);
 }
-FSGC_CLONES void add_outer_products(int n, int wide, int d, const float* x, const float* grad, float* at_weight) {
+void add_outer_products(int n, int wide, int d, const float* x, const float* grad, float* at_weight) {
     product<true>(wide, n, d, x, 1, wide, grad, d, at_weight, d);
 }
-FSGC_CLONES void norm_relu(long n, int d, const float* x, const Affine& by, float* y) {
+void norm_relu(long n, int d, const float* x, const Affine& by, float* y) {
     each_columns(d, NormRelu{n, d, x, by, y});
 }
-FSGC_CLONES void relu_back(long n, int d, const float* x, const Affine& by, float* grad, NormGradient& of) {
+void relu_back(long n, int d, const float* x, const Affine& by, float* grad, NormGradient& of) {
     each_columns(d, ReluBack{n, d, x, by, grad, of.sums.data(), of.along.data()});
 }
-FSGC_CLONES void norm_back(long n, int d, const float* grad, const float* x, const Affine& by, const NormGradient& of, float* at_x) {
+void norm_back(long n, int d, const float* grad, const float* x, const Affine& by, const NormGradient& of, float* at_x) {
     each_columns(d, NormBack{n, d, grad, x, by, of.by_mean.data(), of.by_deviation.data(), at_x});
 }
-FSGC_CLONES void add_moments(long n, int d, const float* x, Moments& to) {
+void add_moments(long n, int d, const float* x, Moments& to) {
     each_columns(d, AddMoments{n, d, x, to.count, to.mean.data(), to.squares.data()});
     to.count += static_cast<double>(n);
 }
@@ -150,7 +155,7 @@ long widest(const PassCall& call) { return call.inputs > call.width ? call.input
 
 }  // namespace
 
-extern "C" FSGC_CLONES void gin_pass_forward(const PassCall* call, const Layer* layers) {
+extern "C" void gin_pass_forward(const PassCall* call, const Layer* layers) {
     const Graphs graphs(*call);
     const Network network{*call, layers};
     const long size = graphs.most_rows * widest(*call);
@@ -167,7 +172,7 @@ extern "C" FSGC_CLONES void gin_pass_forward(const PassCall* call, const Layer* 
     }
 }
 
-extern "C" FSGC_CLONES void gin_pass_backward(const PassCall* call, const Layer* layers) {
+extern "C" void gin_pass_backward(const PassCall* call, const Layer* layers) {
     const Graphs graphs(*call);
     const Network network{*call, layers};
     const std::vector<Gradient> grads = gradients(*call, layers);

@@ -9,7 +9,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyBboxPatch
 
+from fsgc.report.curves import CURVES, kept_curves
 from fsgc.report.figures.style import COLOURS, NamedFigure, house_style, panels
+from fsgc.report.kept import Kept
 from fsgc.report.provenance import PULL, dataset_title
 from fsgc.report.results import Results
 
@@ -43,14 +45,16 @@ def draw_discriminant(results: Results) -> NamedFigure | None:
     return NamedFigure("discriminant", "How the discriminant works", EXPLANATION, flow_chart())
 
 
-def draw_searches(results: Results) -> NamedFigure | str | None:
+def draw_searches(results: Results, kept: Kept) -> NamedFigure | str | None:
     """Accuracies of all choices that the search tried, per dataset and number of shots, of the first seed."""
-    columns, missing = {}, False
+    columns: dict[str, Mapping[str, Sequence[float]]] = {}
+    shown, missing = [], False
     for (dataset, shots, variant), result in sorted(results.found.items(), key=lambda item: item[0]):
         if variant == METHOD:
-            curves = result.cells[0].curves()
+            curves = kept_curves(result.cells[0], kept)
             if curves.get("accuracy") and curves.get("val_accuracy"):
                 columns[f"{dataset_title(dataset)}, {shots}-shot"] = curves
+                shown.append(result.cells[0])
             missing = missing or not curves
     if not columns:
         return f"The search of the discriminant: no curve is stored here. {PULL}" if missing else None
@@ -59,7 +63,8 @@ def draw_searches(results: Results) -> NamedFigure | str | None:
         "order of trying, with its accuracy on classes that play novel ones; the line is the choice taken so far. "
         "First seed of each."
     )
-    return NamedFigure("search", "The search of the discriminant", caption, search_curves(columns))
+    words = " ".join(filter(None, [caption, kept.note(CURVES, shown)]))
+    return NamedFigure("search", "The search of the discriminant", words, search_curves(columns))
 
 
 def flow_chart() -> Figure:

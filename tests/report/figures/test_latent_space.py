@@ -13,13 +13,8 @@ from fsgc.methods.contract import TaskShape
 from fsgc.methods.kernel.method import KernelMethod, SvcSettings
 from fsgc.methods.prototypical.method import PrototypicalNetwork
 from fsgc.report.cells import Cell, find_cells
-from fsgc.report.figures.latent_space import (
-    Embedded,
-    class_separation,
-    class_similarity_figure,
-    embed_episodes,
-    tsne_figure,
-)
+from fsgc.report.figures.embeddings import Placed, class_similarity_figure, tsne_figure
+from fsgc.report.figures.latent_space import Embedded, class_separation, embed_episodes, place
 from fsgc.report.figures.style import svg_bytes
 from fsgc.report.project import Project
 from fsgc.tables.grid import CellKey
@@ -71,14 +66,26 @@ def test_episodes_that_are_not_stored_are_refused(episodes: Episodes, cells: dic
 def test_a_row_an_episode_a_column_a_model(episodes: Episodes, cells: dict[str, Cell]) -> None:
     numbers = [0, 5]
     found = {model: embed_episodes(cells[model], episodes, numbers) for model in ("pn", "pn_tae_mu")}
-    shown = {model: points for model, points in found.items() if points is not None}
-    figure = tsne_figure(shown, numbers)
+    shown = {model: place(points, numbers) for model, points in found.items() if points is not None}
+    figure = tsne_figure(shown)
     titles = [axis.get_title() for axis in figure.axes]
     assert titles == ["pn, episode 0", "pn_tae_mu, episode 0", "pn, episode 5", "pn_tae_mu, episode 5"]
     for axis in figure.axes:
         # Of each of two classes: 4 queries, 3 supports, 1 prototype.
         assert [len(np.asarray(collection.get_offsets())) for collection in axis.collections] == [4, 3, 1, 4, 3, 1]
-    assert svg_bytes(figure) == svg_bytes(tsne_figure(shown, numbers)), "the same points at the same places"
+    assert svg_bytes(figure) == svg_bytes(tsne_figure(shown)), "the same points at the same places"
+
+
+def test_places_in_the_plane_are_of_the_same_episodes() -> None:
+    points = [[[(0.0, 1.0), (2.0, 3.0)]] * 2]
+    assert Placed([4], [[1, 2]], 1, points, None).prototypes is None
+    for numbers, classes, stars in (
+        ([4, 5], [[1, 2]], None),
+        ([4], [[1, 2, 3]], None),
+        ([4], [[1, 2]], [[(0.0, 0.0)]]),
+    ):
+        with pytest.raises(ValueError, match="not of the same episodes"):
+            Placed(numbers, classes, 1, points, stars)
 
 
 def test_class_separation_by_hand() -> None:
