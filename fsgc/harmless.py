@@ -53,6 +53,13 @@ EDITS = (
         ("enzymes-5shot-pn-seed0",),
     ),
     Edit(
+        "fsgc.methods.learned",
+        "dd619b68a4cc6d7a",
+        "488206fdbb273bb9",
+        "a step's loss and accuracy are noted only where there is a progress bar to show them",
+        ("enzymes-5shot-gin-seed0", "enzymes-5shot-pn-seed0", "enzymes-5shot-gcn-seed0"),
+    ),
+    Edit(
         "fsgc.methods.as_maml.adaptation_kernel",
         "2d7dad8476841bf1",
         "c15be1bf0e172a5b",
