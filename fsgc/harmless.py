@@ -60,6 +60,13 @@ EDITS = (
         ("enzymes-5shot-gin-seed0", "enzymes-5shot-pn-seed0", "enzymes-5shot-gcn-seed0"),
     ),
     Edit(
+        "fsgc.training.callbacks",
+        "d92fde49d585a680",
+        "6df704ca72573f85",
+        "how many episodes a second are trained is noted only where there is a progress bar to show it",
+        ("enzymes-5shot-gin-seed0", "enzymes-5shot-pn-seed0", "enzymes-5shot-gcn-seed0"),
+    ),
+    Edit(
         "fsgc.methods.as_maml.adaptation_kernel",
         "2d7dad8476841bf1",
         "c15be1bf0e172a5b",
