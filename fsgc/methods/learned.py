@@ -119,8 +119,9 @@ class LearnedMethod(pl.LightningModule, Method):
     def training_step(self, batch: Any, _index: int) -> dict[str, Tensor]:
         """One step: Lightning minimises the `loss`, and hands all that is returned to the `Curves` callback."""
         loss = self.loss(batch)
-        shown = {"loss": loss.total.detach(), "accuracy": loss.accuracy}
-        self.log_dict(shown, prog_bar=True, on_step=True, on_epoch=False, batch_size=1)
+        if self.trainer.progress_bar_callback is not None:  # Lightning takes longer over it than a short step
+            shown = {"loss": loss.total.detach(), "accuracy": loss.accuracy}
+            self.log_dict(shown, prog_bar=True, on_step=True, on_epoch=False, batch_size=1)
         parts = {name: part.detach() for name, part in loss.parts.items()}
         return {"loss": loss.total, "accuracy": loss.accuracy, **parts}
 

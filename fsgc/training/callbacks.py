@@ -66,14 +66,15 @@ class Curves(pl.Callback):
         self._steps, self._count, self._start = [], 0, time.perf_counter()
 
     def on_train_batch_end(
-        self, _trainer: pl.Trainer, module: pl.LightningModule, outputs: Any, batch: Any, _batch_idx: int
+        self, trainer: pl.Trainer, module: pl.LightningModule, outputs: Any, batch: Any, _batch_idx: int
     ) -> None:
         """Note what `training_step` returned, without waiting for the device."""
         method = cast("LearnedMethod", module)
         self._steps.append(outputs)
         self._count += len(batch.graphs)
-        rate = self._count / (time.perf_counter() - self._start)
-        method.log(f"{method.trains_on}/s", round(rate), prog_bar=True, batch_size=1)
+        if trainer.progress_bar_callback is not None:
+            rate = self._count / (time.perf_counter() - self._start)
+            method.log(f"{method.trains_on}/s", round(rate), prog_bar=True, batch_size=1)
 
     def on_train_epoch_end(self, trainer: pl.Trainer, module: pl.LightningModule) -> None:
         """Average the steps, check them, add a row."""

@@ -17,10 +17,9 @@ from fsgc.episodes.batches import EpisodeBatch, Episodes
 from fsgc.methods.contract import TaskShape
 from fsgc.methods.faith.hierarchy import Layout, TaskHierarchy, task_scores
 from fsgc.methods.faith.tasks import BasePools, TaskNoise, TrainingNoise, noise_of_supports
-from fsgc.methods.learned import Loss, accuracy
+from fsgc.methods.learned import LearnedMethod, Loss, accuracy
 from fsgc.methods.smf_gin.adam import adam
 from fsgc.methods.smf_gin.gin_pass import read_outs
-from fsgc.methods.smf_gin.short_steps import ShortSteps
 from fsgc.nn.gin_read_outs import GINReadOuts
 from fsgc.settings import Count, Layers, NonNegative, Positive, Share, Width, settings
 from fsgc.training.plan import Batches, BatchPlan
@@ -72,7 +71,7 @@ class FaithSettings:
     lr_period: Count = 500
 
 
-class Faith(ShortSteps):
+class Faith(LearnedMethod):
     """A GIN, a linear classifier of base classes, and a hierarchy over the episode and its support tasks.
 
     The classifier, given the episode's supports, says which base classes are like its own; support tasks are drawn from

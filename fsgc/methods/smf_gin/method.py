@@ -17,12 +17,11 @@ from fsgc.data.encodings import FeatureTable
 from fsgc.data.graph_store import GraphStore
 from fsgc.episodes.batches import EpisodeBatch, Episodes
 from fsgc.methods.contract import TaskShape
-from fsgc.methods.learned import Loss, accuracy, cross_entropy
+from fsgc.methods.learned import LearnedMethod, Loss, accuracy, cross_entropy
 from fsgc.methods.smf_gin.adam import adam
 from fsgc.methods.smf_gin.episode_loss_kernel import EpisodesOfRows, distinct_graphs, episode_loss, is_compiled_for
 from fsgc.methods.smf_gin.gin_pass import read_outs
 from fsgc.methods.smf_gin.halves import with_halves
-from fsgc.methods.smf_gin.short_steps import ShortSteps
 from fsgc.nn.class_means import class_means
 from fsgc.nn.dropout import Dropout, keep_mask
 from fsgc.nn.gin_read_outs import GINReadOuts
@@ -65,7 +64,7 @@ class SmfGinLocalSettings(SmfGinSettings):
     local_weight: Share = 0.3
 
 
-class SmfGin(ShortSteps):
+class SmfGin(LearnedMethod):
     """The global row: a graph is the sum of its GIN read-outs, each times a learned scalar.
 
     Training: logits −‖q − p‖, `p` the mean of a class's supports. Test: the mean embedding of the base graphs is
