@@ -40,6 +40,13 @@ def library(module_file: str) -> ctypes.CDLL | None:
     return None
 
 
+def functions(module_file: str) -> ctypes.CDLL:
+    """The compiled library of a module that has asked before whether there is one."""
+    found = library(module_file)
+    assert found is not None
+    return found
+
+
 def at_hand() -> list[str]:
     """The modules of the package that have compiled code on this machine."""
     sources = Path(__file__).parents[1].rglob("*.cpp")

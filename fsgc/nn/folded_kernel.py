@@ -17,7 +17,7 @@ from torch import Tensor
 
 from fsgc.native import parts
 from fsgc.native.lease import Lease
-from fsgc.native.library import address, library
+from fsgc.native.library import address, functions, library
 from fsgc.nn.graph_copies import MOST_CONVS, GraphCopies
 
 _WEIGHTS = ("norms", "own", "vectors", "layer_norm", "spread")
@@ -140,13 +140,7 @@ def _run(
     for index, (begin, end) in enumerate(parts.ranges(pointer)):
         known = graphs | arrays | ({} if own_arrays is None else own_arrays[index])
         calls.append(_Call(begin=begin, end=end, **sizes, **{name: address(array) for name, array in known.items()}))
-    parts.run(getattr(_library(), function), calls)
-
-
-def _library() -> ctypes.CDLL:
-    found = library(__file__)
-    assert found is not None
-    return found
+    parts.run(getattr(functions(__file__), function), calls)
 
 
 def is_compiled() -> bool:

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from fsgc.native import parts
 from fsgc.native.lease import Lease
-from fsgc.native.library import address, library
+from fsgc.native.library import address, functions, library
 from fsgc.nn.graph_copies import GraphCopies
 
 _INTEGER, _POINTER = ctypes.c_int64, ctypes.c_void_p
@@ -106,7 +106,7 @@ class GinRows:
                 scale=levels / (levels - dropped),
             )
             calls.append(call)
-        parts.run(getattr(_library(), function), calls)
+        parts.run(getattr(functions(__file__), function), calls)
 
 
 class _GinPass(torch.autograd.Function):
@@ -137,12 +137,6 @@ class _GinPass(torch.autograd.Function):
         known = {"saved": ctx.kept.array, "grad_sums": grads[0].contiguous(), "grad_variances": grads[1].contiguous()}
         ctx.gin.run("gin_backward", given | known, found)
         return None, *(parts.sum_of(found, f"grad_{name}") for name in _GIVEN)
-
-
-def _library() -> ctypes.CDLL:
-    found = library(__file__)
-    assert found is not None
-    return found
 
 
 def is_compiled() -> bool:

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from fsgc.native.library import address, library
+from fsgc.native.library import address, functions, library
 
 LANES = 16
 MOST_DENSE = 0.25
@@ -64,7 +64,7 @@ class Neighbours:
         given = {name: getattr(self, name) for name in names} | {"unit": unit, "value": values} | arrays
         sizes = {"rows": len(self.place), "graphs": self.graphs, "width": unit.shape[1], "values": values.shape[1]}
         call = _Call(**sizes, **{name: address(array) for name, array in given.items()})
-        getattr(_library(), function)(ctypes.byref(call))
+        getattr(functions(__file__), function)(ctypes.byref(call))
 
 
 def is_compiled_for(unit: Tensor, place: Tensor) -> bool:
@@ -102,7 +102,7 @@ def find_neighbours(unit: Tensor, place: Tensor, edges: Tensor, threshold: float
         weight=address(weight),
         connected=address(connected),
     )
-    function = _library().faith_neighbours
+    function = functions(__file__).faith_neighbours
     function.restype = _INTEGER
     found = function(ctypes.byref(call))
     del similarity, edges  # which had to live until here
@@ -128,9 +128,3 @@ class _Average(torch.autograd.Function):
         arrays = {"averaged": averaged, "grad": grad.contiguous(), "grad_unit": of_unit, "grad_value": of_values}
         ctx.neighbours.call("faith_average_back", unit, values, **arrays)
         return None, of_unit, of_values
-
-
-def _library() -> ctypes.CDLL:
-    found = library(__file__)
-    assert found is not None
-    return found
