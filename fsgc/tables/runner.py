@@ -15,6 +15,7 @@ import signal
 import subprocess
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from threading import Lock, Thread
 from time import monotonic
 
@@ -183,14 +184,19 @@ def by_model(works: Iterable[Work]) -> dict[str, list[Work]]:
     return groups
 
 
-def longest_first(works: Iterable[Work], seconds: Mapping[CellKey, float]) -> list[Work]:
-    """Cells in the order in which to begin them: those of the models that take longest first.
+def longest_first(works: Iterable[Work], seconds: Mapping[CellKey, float], patterns: Sequence[str] = ()) -> list[Work]:
+    """Cells in the order in which to begin them: those that fit the first pattern, those that fit the second, …
 
-    A long one that begins last would run alone, on one of many machines, when all others are done.
+    Among these, the models that take longest come first: a long one that begins last would run alone, on one of many
+    machines, when all others are done.
     """
-    groups = by_model(works).values()
-    ordered = sorted(groups, key=lambda group: -sum(seconds.get(work.cell, 0.0) for work in group))
-    return [work for group in ordered for work in group]
+
+    def place(group: list[Work]) -> tuple[int, float]:
+        fits = (any(fnmatchcase(work.cell.name, pattern) for work in group) for pattern in patterns)
+        wanted = next((place for place, fit in enumerate(fits) if fit), len(patterns))
+        return wanted, -sum(seconds.get(work.cell, 0.0) for work in group)
+
+    return [work for group in sorted(by_model(works).values(), key=place) for work in group]
 
 
 def _is_fresh(work: Work) -> bool:

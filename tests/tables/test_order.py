@@ -37,6 +37,8 @@ def test_the_models_that_take_longest_begin_first_and_stay_together() -> None:
         _cell("maml"),
         _cell("pn"),
     ]
+    wanted = longest_first(works, cells, ["*-pn-*", "*-10shot-gin-*", "*"])
+    assert [work.cell.model for work in wanted] == ["pn", "gin", "gin", "maml"], "as they were asked for"
     ungrouped = [work.cell for work in longest_first(works, {})]
     assert ungrouped == [_cell("pn"), _cell("gin"), _cell("gin", 10), _cell("maml")], "as they were listed"
 
