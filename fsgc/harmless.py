@@ -67,13 +67,6 @@ EDITS = (
         ("triangles-5shot-gcn-seed1", "triangles-5shot-gat-seed2", "enzymes-5shot-pn-seed0"),
     ),
     Edit(
-        "fsgc.methods.as_maml.adaptation_kernel",
-        "2d7dad8476841bf1",
-        "c15be1bf0e172a5b",
-        "the one cell that is recorded under the version before was computed by this one",
-        ("triangles-5shot-as_maml-seed0",),
-    ),
-    Edit(
         "fsgc.nn.gin_kernel",
         "a987786667e1c187",
         "97fe975b067c57e1",

@@ -96,7 +96,8 @@ def run(
     """Compute the cells that tables/params.yaml lists and that are not current.
 
     What is done is never done again; a changed method recomputes its own rows. A cell that fails leaves its reason in
-    tables/failed, stops no other and is tried again by the next run. A run that was killed resumes where it was.
+    tables/failed, stops no other and is tried again by the next run. A run that was killed resumes where it was. The
+    cells of the first --only come first, then those of the second, …
 
     \b
     Example:
@@ -115,7 +116,8 @@ def run(
         return
     statuses = [status_of(work) for work in works]
     states = {each.cell: each.state for each in statuses}
-    todo = longest_first((work for work in works if states[work.cell] is not State.CURRENT), expected_seconds(statuses))
+    missing = (work for work in works if states[work.cell] is not State.CURRENT)
+    todo = longest_first(missing, expected_seconds(statuses), only)
     forgotten = unrecorded(work for work in works if states[work.cell] is State.CURRENT)
     click.echo(f"{len(works)} cells, {len(works) - len(todo)} of them current", err=True)
     if not todo and not forgotten:

@@ -2,8 +2,8 @@
 
 What the cells share (graphs, splits, episodes, prepared stores) is reproduced by DVC first. Then every model with its
 cells is computed in a process of its own, several at once; DVC only takes the results over, one command at a time, so
-nothing ever waits for its locks. A command of DVC takes seconds however little it does, so whatever has arrived while
-one ran is taken over together by the next. A cell that fails leaves its reason and stops no other.
+nothing ever waits for its locks. A command of DVC takes seconds of a core however little it does, so what
+arrives within a minute is taken over together. A cell that fails leaves its reason and stops no other.
 """
 
 from __future__ import annotations
@@ -15,7 +15,9 @@ import signal
 import subprocess
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from threading import Lock, Thread
+from time import monotonic
 
 from fsgc.files import remove, replacing
 from fsgc.tables.dvc import Dvc
@@ -42,6 +44,10 @@ class Outcome:
 
 
 Result = tuple[list[Work], str | None]  # the cells of a model, and why not all of them were computed
+News = tuple[list[Work], str | bool | None]  # the same, or True: they have begun
+
+TOGETHER = 60.0
+"""Seconds within which results are taken over together; a run that is killed before takes them over when it goes on."""
 
 
 class Runner:
@@ -81,34 +87,33 @@ class Runner:
         todo: queue.SimpleQueue[list[Work]] = queue.SimpleQueue()
         for group in groups:
             todo.put(group)
-        news: queue.SimpleQueue[tuple[list[Work], str | bool | None]] = queue.SimpleQueue()
+        news: queue.SimpleQueue[News] = queue.SimpleQueue()
         threads = [
             Thread(target=self._work, args=(todo, news), daemon=True) for _ in range(min(self.jobs, len(groups)))
         ]
         for thread in threads:
             thread.start()
         try:
-            left = len(groups)
+            left, due = len(groups), monotonic()  # the first result is taken over at once
+            results: list[Result] = []
             while left:
-                arrived = [news.get()]
-                while not news.empty():
-                    arrived.append(news.get())
-                results: list[Result] = []
-                for group, message in arrived:
+                for group, message in _arrived(news, due if results else None):
                     if isinstance(message, bool):
                         for work in group:
                             started(work.cell)
                     else:
                         results.append((group, message))
-                left -= len(results)
-                self.take_over(results, ended)
+                if len(results) == left or (results and monotonic() >= due):
+                    left -= len(results)
+                    self.take_over(results, ended)
+                    results, due = [], monotonic() + TOGETHER
         finally:
             self._stop()
 
     def _work(
         self,
         todo: queue.SimpleQueue[list[Work]],
-        news: queue.SimpleQueue[tuple[list[Work], str | bool | None]],
+        news: queue.SimpleQueue[News],
     ) -> None:
         while not self._stopped:
             try:
@@ -160,6 +165,17 @@ class Runner:
                 os.killpg(process.pid, signal.SIGKILL)
 
 
+def _arrived(news: queue.SimpleQueue[News], due: float | None) -> list[News]:
+    """All news there are; it is waited for the first, until the given time."""
+    arrived: list[News] = []
+    try:
+        arrived.append(news.get(timeout=None if due is None else max(0.0, due - monotonic())))
+        while True:
+            arrived.append(news.get_nowait())
+    except queue.Empty:
+        return arrived
+
+
 def by_model(works: Iterable[Work]) -> dict[str, list[Work]]:
     """The cells that share a model, by its name."""
     groups: dict[str, list[Work]] = {}
@@ -168,14 +184,19 @@ def by_model(works: Iterable[Work]) -> dict[str, list[Work]]:
     return groups
 
 
-def longest_first(works: Iterable[Work], seconds: Mapping[CellKey, float]) -> list[Work]:
-    """Cells in the order in which to begin them: those of the models that take longest first.
+def longest_first(works: Iterable[Work], seconds: Mapping[CellKey, float], patterns: Sequence[str] = ()) -> list[Work]:
+    """Cells in the order in which to begin them: those that fit the first pattern, then the second, and so on.
 
-    A long one that begins last would run alone, on one of many machines, when all others are done.
+    Among these, the models that take longest come first: a long one that begins last would run alone, on one of many
+    machines, when all others are done.
     """
-    groups = by_model(works).values()
-    ordered = sorted(groups, key=lambda group: -sum(seconds.get(work.cell, 0.0) for work in group))
-    return [work for group in ordered for work in group]
+
+    def place(group: list[Work]) -> tuple[int, float]:
+        fits = (any(fnmatchcase(work.cell.name, pattern) for work in group) for pattern in patterns)
+        wanted = next((place for place, fit in enumerate(fits) if fit), len(patterns))
+        return wanted, -sum(seconds.get(work.cell, 0.0) for work in group)
+
+    return [work for group in sorted(by_model(works).values(), key=place) for work in group]
 
 
 def _is_fresh(work: Work) -> bool:

@@ -1,8 +1,14 @@
 from __future__ import annotations
 
+import time
+from collections.abc import Sequence
+
+import pytest
+
+from fsgc.tables import runner
 from fsgc.tables.grid import CellKey
 from fsgc.tables.plan import work_of
-from fsgc.tables.runner import longest_first
+from fsgc.tables.runner import Result, Runner, longest_first
 from fsgc.tables.status import CellStatus, State, expected_seconds
 
 
@@ -31,5 +37,31 @@ def test_the_models_that_take_longest_begin_first_and_stay_together() -> None:
         _cell("maml"),
         _cell("pn"),
     ]
+    wanted = longest_first(works, cells, ["*-pn-*", "*-10shot-gin-*", "*"])
+    assert [work.cell.model for work in wanted] == ["pn", "gin", "gin", "maml"], "as they were asked for"
     ungrouped = [work.cell for work in longest_first(works, {})]
     assert ungrouped == [_cell("pn"), _cell("gin"), _cell("gin", 10), _cell("maml")], "as they were listed"
+
+
+@pytest.mark.parametrize("together", [60.0, 0.0])
+def test_results_of_a_minute_are_taken_over_together(together: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A command of DVC each would cost more than a short cell."""
+    taken: list[list[CellKey]] = []
+
+    def take_over(results: Sequence[Result], _: object) -> None:
+        taken.append([work.cell for group, _ in results for work in group])
+
+    def compute(*_: object) -> None:
+        time.sleep(0.05)
+
+    running = Runner(jobs=1)
+    monkeypatch.setattr(runner, "TOGETHER", together)
+    monkeypatch.setattr(running, "_compute", compute)
+    monkeypatch.setattr(running, "take_over", take_over)
+    cells = [_cell("pn", seed=seed) for seed in range(5)]
+    begun: list[CellKey] = []
+    running.run([work_of(cell, {}) for cell in cells], begun.append, lambda _: None)
+    assert begun == cells
+    assert [cell for some in taken for cell in some] == cells
+    assert taken[0] == cells[:1], "a user sees the first at once"
+    assert (len(taken) == 2) == (together > 0)

@@ -76,45 +76,74 @@ def adapted(weights: StackedWeights, supports: Supports, steps: int) -> StackedW
     return weights
 
 
+class End(NamedTuple):
+    """The queries of `B` episodes after all their steps.
+
+    Attributes:
+        logits: `[B, N·Q, N]`.
+        losses: `[B]`, mean cross-entropies.
+        gradient: of the mean of these by the weights before the first step, by their names in a `SagNetwork`.
+    """
+
+    logits: Tensor
+    losses: Tensor
+    gradient: Callable[[], dict[str, Tensor]]
+
+
 class Path:
     """The steps of a batch of episodes, as they are taken, and the way back through them.
 
     Args:
         start: weights before the first step.
         supports: what the episodes learn from.
+        queries: what they are tried on.
+        labels: of the queries, int64 `[B, N·Q]`.
         most_steps: how many there may be.
     """
 
-    def __init__(self, start: StackedWeights, supports: Supports, most_steps: int) -> None:
+    def __init__(
+        self, start: StackedWeights, supports: Supports, queries: PooledGraphs, labels: Tensor, most_steps: int
+    ) -> None:
         keep_freed_memory()
-        self.supports = supports
-        self.points = [start]
+        self._supports, self._queries, self._labels = supports, queries, labels
+        self._points = [start]
         self._steps: list[Step] = []
         self._keep = supports.graphs.inputs[..., 0].numel() * most_steps <= MOST_KEPT
 
     def go_on(self) -> tuple[Tensor, Tensor]:
         """Take a step; the losses and the average node information before it, `[B]` each."""
-        moved, step = take_step(self.points[-1], self.supports, information=True)
-        self.points.append(moved)
+        moved, step = take_step(self._points[-1], self._supports, information=True)
+        self._points.append(moved)
         if self._keep:
             self._steps.append(step)
         assert step.done.information is not None
         return step.losses, step.done.information
 
-    def ends(self, steps: list[int]) -> StackedWeights:
-        """The weights of each episode after its own number of steps."""
-        counts = torch.tensor(steps, device=self.supports.labels.device)
-        last = self.points[max(steps)]
-        for count in sorted(set(steps))[:-1]:
-            last = self.points[count].where(counts == count, last)
-        return last
+    def scores(self, step: int) -> Tensor:
+        """The logits of the queries after so many steps, `[B, N·Q, N]`."""
+        return forward(self._points[step], self._queries).logits
 
-    def back(self, grad: StackedWeights, steps: list[int]) -> StackedWeights:
+    def end(self, steps: list[int], first_order: bool) -> End:
+        """The queries after each episode's own number of steps."""
+        counts = torch.tensor(steps, device=self._labels.device)
+        ends = self._points[max(steps)]
+        for count in sorted(set(steps))[:-1]:
+            ends = self._points[count].where(counts == count, ends)
+        last = forward(ends, self._queries)
+        losses, grad = losses_of(last.logits, self._labels)
+
+        def gradient() -> dict[str, Tensor]:
+            by_ends, _ = backward(last, ends, grad, ends.zeros(), 1.0)
+            by_start = by_ends if first_order else self._back(by_ends, steps, counts)
+            return by_start.mean(self._queries.near.root)
+
+        return End(last.logits, losses, gradient)
+
+    def _back(self, grad: StackedWeights, steps: list[int], counts: Tensor) -> StackedWeights:
         """The gradient by the first weights, given that by the last weights of each episode."""
-        counts = torch.tensor(steps, device=self.supports.labels.device)
         for place in reversed(range(max(steps))):
-            step = self._steps[place] if self._keep else take_step(self.points[place], self.supports)[1]
-            moved = plus_curvature(step.done, step.back, step.start, grad, -self.supports.lr)
+            step = self._steps[place] if self._keep else take_step(self._points[place], self._supports)[1]
+            moved = plus_curvature(step.done, step.back, step.start, grad, -self._supports.lr)
             # An episode that had ended before has its last gradient still.
             grad = moved if place < min(steps) else moved.where(counts > place, grad)
         return grad

@@ -52,10 +52,8 @@ struct EpisodeWeights {
     // Copy `start`, which has the form of `Places` but for its matrices, row after row.
     FSGC_INLINE EpisodeWeights(const Sizes& given, const float* start, Workspace& work) : sizes(given), at(given) {
         now = work.take<float>(at.count);
-        change = work.take<float>(at.count);
-        nothing = work.take<float>(2 * sizes.width);
-        memset(nothing, 0, 2 * sizes.width * sizeof(float));
-        memset(change, 0, at.count * sizeof(float));
+        change = work.zeros<float>(at.count);
+        nothing = work.zeros<float>(2 * sizes.width);
         memcpy(now, start, at.count * sizeof(float));
         for (int level = 0; level < sizes.levels; ++level) {
             to_panels(sizes.conv_in(level), sizes.width, start + at.conv[level], now + at.conv[level]);
@@ -77,8 +75,25 @@ struct EpisodeWeights {
         turn_all();
     }
 
+    // The change, and what `base` has beside it if that is given, in the form of `start`.
+    FSGC_INLINE void give_change(const float* base, float* out) const {
+        memcpy(out, change, at.count * sizeof(float));
+        for (int level = 0; level < sizes.levels; ++level)
+            from_panels(sizes.conv_in(level), sizes.width, change + at.conv[level], out + at.conv[level]);
+        for (int place = 0; place < HEAD; ++place)
+            from_panels(sizes.head_in(place), sizes.head_out(place), change + at.head[place], out + at.head[place]);
+        if (base)
+            for (long i = 0; i < at.count; i += LANES) store(out + i, load(base + i) + load(out + i));
+    }
+
    private:
-    FSGC_INLINE void to_panels(int rows, int columns, const float* from, float* to) {
+    FSGC_INLINE static void from_panels(int rows, int columns, const float* from, float* to) {
+        for (int r = 0; r < rows; ++r)
+            for (int c = 0; c < columns; c += LANES)
+                store(to + long(r) * columns + c, load(from + in_panels(rows, columns, r, c)));
+    }
+
+    FSGC_INLINE static void to_panels(int rows, int columns, const float* from, float* to) {
         for (int r = 0; r < rows; ++r)
             for (int c = 0; c < columns; c += LANES)
                 store(to + in_panels(rows, columns, r, c), load(from + long(r) * columns + c));

@@ -66,6 +66,22 @@ FSGC_INLINE void means_around(const Nodes& nodes, int width, const float* rows, 
     for (; c < width; c += LANES) sum_columns<1>(nodes, width, rows + c, factor, after, out + c);
 }
 
+// The sum over the neighbours of a row, of one number each; every node of a row counts.
+FSGC_INLINE float sum_around(const Nodes& nodes, const float* values, int row) {
+    float sum = 0;
+    for (int e = nodes.pointer[row]; e < nodes.pointer[row + 1]; ++e) sum += nodes.weight[nodes.source[e]] * values[nodes.source[e]];
+    return sum;
+}
+
+// Its adjoint, for all rows.
+FSGC_INLINE void sum_around_back(const Nodes& nodes, const float* grads, float* out) {
+    for (int v = 0; v < nodes.count; ++v) {
+        float sum = 0;
+        for (int e = nodes.pointer[v]; e < nodes.pointer[v + 1]; ++e) sum += grads[nodes.source[e]];
+        out[v] = sum * nodes.weight[v];
+    }
+}
+
 // The graphs from `first` on, up to `end`: as many as have `most` nodes together, or one.
 FSGC_INLINE Block make_block(const Graphs& all, int features, int first, int end, long most, Workspace& work) {
     int last = first + 1;

@@ -58,6 +58,15 @@ static void linear(int rows, int k, int columns, const float* x, const float* w,
         linear_columns<1>(rows, k, x, w + long(first) * k + c - first, columns - first, bias + c, slope, y + c, columns);
 }
 
+// y [rows, columns] += x [rows, k] w, w in panels.
+static inline void add_product(int rows, int k, int columns, const float* x, const float* w, float* y) {
+    int first = 0;
+    for (; first + PANEL <= columns; first += PANEL)
+        column_block<4, true>(rows, k, x, k, 1, w + long(first) * k, PANEL, y + first, columns);
+    for (int c = first; c < columns; c += LANES)
+        column_block<1, true>(rows, k, x, k, 1, w + long(first) * k + c - first, columns - first, y + c, columns);
+}
+
 // w += xᵀ e for `ROWS` rows and `COLUMNS` vectors of w: the terms are added up first, so that small ones count.
 template <int ROWS, int COLUMNS>
 FSGC_INLINE void gradient_tile(int terms, const float* x, int x_step, const float* e, int e_step, float* w, int w_step) {

@@ -18,7 +18,9 @@ from fsgc.episodes.batches import EpisodeBatch, Episodes, StoredBatches
 from fsgc.errors import SettingsError
 from fsgc.methods.as_maml.adaptation import Path, Supports, adapted, outer_loss
 from fsgc.methods.as_maml.adaptation_kernel import Steps, adapt_and_score, usable
-from fsgc.methods.as_maml.network_pass import backward, forward, losses_of
+from fsgc.methods.as_maml.network_pass import forward
+from fsgc.methods.as_maml.path_kernel import CompiledPath
+from fsgc.methods.as_maml.path_kernel import usable as path_usable
 from fsgc.methods.as_maml.pooled_graphs import PooledGraphs
 from fsgc.methods.as_maml.sag_network import SagNetwork
 from fsgc.methods.as_maml.step_controller import State, StepController, policy_loss, steps_of
@@ -94,7 +96,7 @@ class Adapted(NamedTuple):
         logits: `[T, B]`, of stopping, at each step of the longest episode.
     """
 
-    path: Path
+    path: Path | CompiledPath
     steps: list[int]
     logits: Tensor
 
@@ -150,28 +152,19 @@ class AdaptiveStepMaml(LearnedMethod):
 
     def loss(self, episodes: EpisodeBatch) -> Loss:
         """Cross-entropy of the queries after adaptation, and the controller's policy loss; means over episodes."""
-        settings = self.settings
-        queries, labels = self._pooled(episodes.query), episodes.labels.to(self.graphs.device)
+        settings, labels = self.settings, episodes.labels.to(self.graphs.device)
         done = self._adapt(episodes)
-        ends = done.path.ends(done.steps)
-        last = forward(ends, queries)
-        losses, grad = losses_of(last.logits, labels)
-
-        def gradient() -> dict[str, Tensor]:
-            by_ends, _ = backward(last, ends, grad, ends.zeros(), 1.0)
-            by_start = by_ends if settings.first_order else done.path.back(by_ends, done.steps)
-            return by_start.mean(settings.root_weight)
-
+        end = done.path.end(done.steps, settings.first_order)
         steps = torch.tensor(done.steps, device=labels.device)
-        right = self._accuracies(done, queries, labels).scatter(0, (steps - 1)[None], _right(last.logits, labels)[None])
+        right = self._accuracies(done, labels).scatter(0, (steps - 1)[None], _right(end.logits, labels)[None])
         policy = policy_loss(done.logits, right, steps, settings.min_steps, settings.step_penalty)
         parts = {
-            "query_loss": outer_loss(dict(self.network.named_parameters()), losses.mean(), gradient),
+            "query_loss": outer_loss(dict(self.network.named_parameters()), end.losses.mean(), end.gradient),
             "policy_loss": policy.mean(),
         }
         total = parts["query_loss"] + parts["policy_loss"]
         parts |= {"steps": steps.float().mean(), "stop_probability": self.stop_probability.clone()}
-        return Loss(total, accuracy(last.logits, labels), parts)
+        return Loss(total, accuracy(end.logits, labels), parts)
 
     def configure_optimizers(self) -> Any:
         """Adam, with a learning rate of its own for the controller; halved where validation stands still."""
@@ -200,12 +193,17 @@ class AdaptiveStepMaml(LearnedMethod):
         labels = episodes.support_labels.to(self.graphs.device).expand(len(episodes.graphs), -1)
         return Supports(self._pooled(episodes.support), labels, self.settings.inner_lr)
 
+    def _path(self, episodes: EpisodeBatch) -> Path | CompiledPath:
+        settings, weights = self.settings, self.network.stacked(1)
+        if path_usable(weights, self.graphs, settings.root_weight):
+            return CompiledPath(weights, self.graphs, episodes, settings.inner_lr, settings.ratio)
+        start, labels = self.network.stacked(len(episodes.graphs)), episodes.labels.to(self.graphs.device)
+        return Path(start, self._supports(episodes), self._pooled(episodes.query), labels, settings.max_steps)
+
     def _adapt(self, episodes: EpisodeBatch) -> Adapted:
         """Take steps until every episode has had as many as the verdict on the one before it gives it."""
         least, most = self.settings.min_steps, self.settings.max_steps
-        supports = self._supports(episodes)
-        count = len(supports.labels)
-        path = Path(self.network.stacked(count), supports, most)
+        path, count = self._path(episodes), len(episodes.graphs)
         logits: list[Tensor] = []
         verdicts: dict[int, list[float]] = {}
         state: State | None = None
@@ -220,14 +218,14 @@ class AdaptiveStepMaml(LearnedMethod):
         self.stop_probability.copy_(logits[steps[-1] - 1][-1].detach().sigmoid())
         return Adapted(path, steps, torch.stack(logits))
 
-    def _accuracies(self, done: Adapted, queries: PooledGraphs, labels: Tensor) -> Tensor:
+    def _accuracies(self, done: Adapted, labels: Tensor) -> Tensor:
         """Accuracies on the queries after each step, `[T, B]`: where an episode may stop but none has come to its end.
 
         Zero elsewhere, where it does not matter, and after the last step of all, which is looked at anyway.
         """
         accuracies = torch.zeros(done.logits.shape, dtype=torch.float32, device=labels.device)
         for step in range(self.settings.min_steps, len(accuracies)):
-            accuracies[step - 1] = _right(forward(done.path.points[step], queries).logits, labels)
+            accuracies[step - 1] = _right(done.path.scores(step), labels)
         return accuracies
 
 

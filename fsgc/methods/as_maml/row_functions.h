@@ -4,6 +4,8 @@
 
 namespace fsgc {
 
+FSGC_INLINE void add(float* to, Lanes value) { store(to, load(to) + value); }
+
 FSGC_INLINE float total(Lanes value) {
     typedef float Half __attribute__((vector_size(32)));
     typedef float Quarter __attribute__((vector_size(16)));

@@ -2,6 +2,7 @@
 #pragma once
 #include <cstdint>
 #include <cstdlib>
+#include <cstring>
 #include <memory>
 #include <vector>
 
@@ -25,6 +26,13 @@ class Workspace {
         const uintptr_t start = (reinterpret_cast<uintptr_t>(pieces_[piece_].memory.get()) + 63) / 64 * 64 + used_;
         used_ += bytes;
         return reinterpret_cast<T*>(start);
+    }
+
+    template <class T>
+    T* zeros(size_t count) {
+        T* const taken = take<T>(count);
+        memset(taken, 0, count * sizeof(T));
+        return taken;
     }
 
     Mark mark() const { return {piece_, used_}; }

@@ -12,18 +12,21 @@ import torch
 from torch import Tensor
 
 from fsgc.episodes.batches import EpisodeBatch, Episodes
-from fsgc.methods.as_maml import adaptation_kernel, method
+from fsgc.methods.as_maml import adaptation_kernel, kernel_task, method
 from fsgc.methods.as_maml.adaptation import Supports, adapted
-from fsgc.methods.as_maml.adaptation_kernel import Steps, adapt_and_score, kernel, usable
+from fsgc.methods.as_maml.adaptation_kernel import Steps, adapt_and_score, usable
 from fsgc.methods.as_maml.method import AdaptiveStepMaml, AsMamlSettings
 from fsgc.methods.as_maml.network_pass import forward
 from fsgc.methods.as_maml.pooled_graphs import PooledGraphs
 from fsgc.methods.as_maml.sag_network import SagNetwork
 from fsgc.methods.contract import TaskShape
+from fsgc.native.library import library
 from fsgc.nn.graph_tensors import GraphTensors
 from tests.nn.oracle import features, mixed_store
 
-compiled = pytest.mark.skipif(kernel() is None, reason="not compiled, or no processor for it")
+compiled = pytest.mark.skipif(
+    library(adaptation_kernel.__file__) is None, reason="not compiled, or no processor for it"
+)
 STEPS = Steps(6, 0.05, 0.5)
 
 
@@ -72,7 +75,7 @@ def test_logits_are_those_of_pytorch(wide: int, width: int, levels: int, way: in
 @compiled
 @pytest.mark.parametrize("nodes", [1, 30])
 def test_graphs_may_pass_in_any_blocks(nodes: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(adaptation_kernel, "BLOCK_NODES", nodes)
+    monkeypatch.setattr(kernel_task, "BLOCK_NODES", nodes)
     torch.manual_seed(0)
     assert_as_plain(SagNetwork(4, 64, 3, 3, root_weight=False), features(mixed_store(), 4), drawn(3, 4, 5))
 
@@ -148,7 +151,7 @@ def test_what_it_does_not_cover_is_left_to_pytorch() -> None:
 
 
 def test_without_the_library_pytorch_does_it_all(episodes: Episodes, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(adaptation_kernel, "kernel", lambda: None)
+    monkeypatch.setattr(adaptation_kernel, "library", lambda _: None)
     made, batch = make(episodes), next(episodes.batches("test", 2))
     assert not usable(made.network.stacked(1), made.graphs, root=False)
     assert made.predict(batch).shape == (2, batch.labels.shape[1], episodes.way)
