@@ -11,7 +11,7 @@ import polars as pl
 from fsgc.methods.registry import METHODS
 from fsgc.report.comparison import Comparisons, PairingError
 from fsgc.report.paper import SHOTS, Paper, PaperRow, TableSpec
-from fsgc.report.provenance import RUN_ALL, dataset_title, origin_notes, protocol_notes
+from fsgc.report.provenance import RUN_ALL, dataset_title, origin_notes, protocol_notes, seed_notes
 from fsgc.report.results import Results
 from fsgc.report.table import MISSING, Heading, Row, Table, Value
 from fsgc.statistics.intervals import Interval
@@ -122,14 +122,22 @@ def accuracy_table(key: str, spec: TableSpec, results: Results, paper: Paper, co
 
 
 def inputs_tables(key: str, spec: TableSpec, results: Results, paper: Paper, comparisons: Comparisons) -> list[Table]:
-    """The same table for each choice of node inputs other than the datasets' own that has results there."""
-    columns = _columns(spec.datasets)
+    """The same table for each choice of node inputs other than the datasets' own that has results of its rows.
+
+    It has the columns in which there are any. A table that compares certain rows is left out if it has few of them.
+    """
+    listed = {row.model for row in paper.rows_of(spec)} if spec.models else None
+    least = len(listed) // 2 + 1 if listed else 1
     tables = []
     for features in sorted({result.features for result in results.found.values()} - {OWN_FEATURES}):
-        here = {r.model for r in results.found.values() if r.features == features and (r.dataset, r.shots) in columns}
-        models = sorted(here, key=lambda model: _place(model, paper))
-        rows = [PaperRow(method_title(model, paper), "", model=f"{model}-{features}") for model in models]
-        if rows:
+        here = [r for r in results.found.values() if r.features == features and (listed is None or r.model in listed)]
+        columns = [column for column in _columns(spec.datasets) if column in {(r.dataset, r.shots) for r in here}]
+        models = {r.model for r in here if (r.dataset, r.shots) in columns}
+        if len(models) >= least:
+            rows = [
+                PaperRow(method_title(model, paper), "", model=f"{model}-{features}")
+                for model in sorted(models, key=lambda model: _place(model, paper))
+            ]
             title = f"{spec.title}, node inputs: {features}"
             tables.append(_fill(f"{key}-{features}", title, rows, columns, results, paper, comparisons))
     return tables
@@ -200,7 +208,12 @@ def _fill(
         notes.append(STALE_NOTE)
     gaps = sorted({str(record["reason"]) for record in records if record["reason"]})
     notes += paper.remarks_on(rows, (dataset for dataset, _ in columns))
-    notes += [*marks.notes, *gaps, *protocol_notes(flat), *origin_notes(flat)]
+    seeds = {
+        row.title: [len(result.seeds) for column in columns if (result := results.result(*column, row.model))]
+        for row in rows
+        if row.model
+    }
+    notes += [*marks.notes, *gaps, *protocol_notes(flat), *seed_notes(seeds), *origin_notes(flat)]
     hint = "" if flat else f"No cell of this table is computed yet. Run: {RUN_ALL}"
     headings = tuple(Heading(f"{shots}-shot", dataset_title(dataset)) for dataset, shots in columns)
     return Table(key, title, "Model", headings, table_rows, frame, tuple(notes), hint)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 
 from fsgc.data.catalog import load_catalog
@@ -33,7 +33,7 @@ def plain_commands(key: CellKey) -> str:
 
 
 def protocol_notes(found: Sequence[Result]) -> list[str]:
-    """The protocol, the Q used and the seeds of the accuracies of a table."""
+    """The protocol and the Q used for the accuracies of a table."""
     if not found:
         return []
     counts = sorted({result.protocol.episodes for result in found})
@@ -47,19 +47,28 @@ def protocol_notes(found: Sequence[Result]) -> list[str]:
         f"{title} " + ", ".join(f"{'/'.join(map(str, sorted(q)))} ({k}-shot)" for k, q in sorted(by_shots.items()))
         for title, by_shots in queries.items()
     )
-    seeds = sorted({seed for result in found for seed in result.seeds})
-    several = [result for result in found if len(result.seeds) > 1]
     return [
         f"Protocol: {' or '.join(map(str, counts))} stored test episodes on the novel classes, "
         "the same for every model and seed; " + ", ".join(f"{title} {way}-way" for title, way in classes.items()) + ".",
         f"Q, test queries per class: {used}.",
-        f"Training seeds: {', '.join(map(str, seeds))}"
-        + (
-            f"; {len(several)} of {len(found)} accuracies are means over several seeds."
-            if several
-            else "; every accuracy is of one seed, and its interval says nothing about other seeds."
-        ),
     ]
+
+
+def seed_notes(counts: Mapping[str, Sequence[int]]) -> list[str]:
+    """How many training seeds the accuracies of each row are means over; rows without accuracies are left out."""
+    rows: dict[tuple[int, int], list[str]] = {}
+    for title, seeds in counts.items():
+        if seeds:
+            rows.setdefault((min(seeds), max(seeds)), []).append(title)
+    if not rows:
+        return []
+    if set(rows) == {(1, 1)}:
+        return ["Every accuracy is of one training seed, and its interval says nothing about other seeds."]
+    parts = [
+        f"{least if least == most else f'{least} to {most}'} for {', '.join(titles)}"
+        for (least, most), titles in sorted(rows.items(), key=lambda item: (-item[0][1], -item[0][0]))
+    ]
+    return [f"Training seeds that an accuracy is the mean over: {'; '.join(parts)}."]
 
 
 def origin_notes(found: Sequence[Result]) -> list[str]:

@@ -14,7 +14,7 @@ from dvc.dvcfile import load_file
 from dvc.exceptions import DvcException
 from dvc.repo import Repo
 from dvc.stage.serialize import to_lockfile
-from dvc.utils.serialize import dump_yaml, parse_yaml
+from dvc.utils.serialize import dump_yaml
 
 from fsgc.files import replacing
 
@@ -25,9 +25,9 @@ def record(names: list[str]) -> list[str]:
     """Take over the stages with these names in the current repository; why any could not be."""
     failed = []
     with Repo() as repo, repo.lock:
-        stages = load_file(repo, str(Path(PIPELINE).resolve())).stages  # read once; DVC's own lookup reads it each time
-        empty = {"schema": "2.0", "stages": {}}
-        content = parse_yaml(LOCK.read_text(encoding="utf-8"), LOCK) if LOCK.exists() else empty
+        pipeline = load_file(repo, str(Path(PIPELINE).resolve()))
+        stages = pipeline.stages  # read once; DVC's own lookup reads it each time
+        content = {"schema": "2.0", "stages": {}} | pipeline.lockfile_contents
         for name in names:
             try:
                 stage = stages[name]

@@ -156,7 +156,14 @@ def test_other_inputs_have_tables_of_their_own(cells_root: Path) -> None:
     assert (table.key, [row.title for row in table.rows]) == ("d_a-structural", ["WL", "PN"])
     best = _value(table, "WL", "ENZYMES", "5-shot")
     assert (best.best, best.paper, best.name) == (True, "", "enzymes-5shot-wl-structural")
+    assert [f"{heading.over}, {heading.text}" for heading in table.headings] == ["ENZYMES, 5-shot"], "no empty columns"
     assert inputs_tables("d_b", paper.tables["d_b"], results, paper, Comparisons(results)) == []
+    assert inputs_tables("ablation", paper.tables["ablation"], results, paper, Comparisons(results)) == []
+    for model in ("pn_mu", "pn_tae"):
+        write_cell(cells_root, CellKey("enzymes", 5, model, 0, "structural"), outcomes(4, 0.6))
+    results = Results(find_cells(cells_root))
+    (ablation,) = inputs_tables("ablation", paper.tables["ablation"], results, paper, Comparisons(results))
+    assert [row.title for row in ablation.rows] == ["PN", "PN+MU", "PN+TAE"], "only rows of that table"
 
 
 def test_transductive_methods_are_shown_as_such(example: Results) -> None:
@@ -171,7 +178,7 @@ def test_footers_name_protocol_q_seeds_versions_and_commit(example: Results) -> 
         "600 stored test episodes",
         "TRIANGLES 2-way",
         "TRIANGLES 5 (5-shot), 5 (10-shot)",
-        "Training seeds: 0, 1, 2; 1 of 8 accuracies are means over several seeds",
+        "Training seeds that an accuracy is the mean over: 1 to 3 for PN; 1 for ",
         "Computed at commit 0a1b2c3d4e5f, 1 thread.",
         "Written by fsgc ",
         ", commit ",

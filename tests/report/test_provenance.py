@@ -6,7 +6,14 @@ from pathlib import Path
 import pytest
 
 from fsgc.report.cells import find_cells
-from fsgc.report.provenance import cell_command, commit_in_words, dataset_title, origin_notes, plain_commands
+from fsgc.report.provenance import (
+    cell_command,
+    commit_in_words,
+    dataset_title,
+    origin_notes,
+    plain_commands,
+    seed_notes,
+)
 from fsgc.report.results import Results
 from fsgc.tables.grid import CellKey
 from tests.report.made_cells import outcomes, write_cell
@@ -38,3 +45,13 @@ def test_names() -> None:
     assert (dataset_title("coil_del"), dataset_title("gone")) == ("COIL-DEL", "gone")
     words = [commit_in_words(text) for text in ("", "abc", "abc+")]
     assert words == ["unknown commit", "commit abc", "commit abc, with uncommitted changes"]
+
+
+def test_a_table_says_how_many_seeds_each_row_has() -> None:
+    assert seed_notes({"PN": [5, 5], "GIN": [3, 1], "WL": [1], "GAT": [1, 3], "FAITH": []}) == [
+        "Training seeds that an accuracy is the mean over: 5 for PN; 1 to 3 for GIN, GAT; 1 for WL."
+    ]
+    assert seed_notes({"PN": [1, 1], "GIN": []}) == [
+        "Every accuracy is of one training seed, and its interval says nothing about other seeds."
+    ]
+    assert seed_notes({"PN": []}) == []

@@ -1,7 +1,4 @@
-"""The compiled steps and scores against those of PyTorch in double precision.
-
-Features are random, or nodes of equal features are interchangeable: which nodes are kept then hangs on no rounding.
-"""
+"""The compiled steps and scores against those of PyTorch in double precision."""
 
 from __future__ import annotations
 
@@ -22,18 +19,13 @@ from fsgc.methods.as_maml.sag_network import SagNetwork
 from fsgc.methods.contract import TaskShape
 from fsgc.native.library import library
 from fsgc.nn.graph_tensors import GraphTensors
+from tests.methods.as_maml.kernel_cases import SIZES, VALUES, drawn, with_twins
 from tests.nn.oracle import features, mixed_store
 
 compiled = pytest.mark.skipif(
     library(adaptation_kernel.__file__) is None, reason="not compiled, or no processor for it"
 )
 STEPS = Steps(6, 0.05, 0.5)
-
-
-def drawn(way: int, shots: int, queries: int, among: int = 12, episodes: int = 3) -> EpisodeBatch:
-    """Episodes of any graphs of the store of mixed ones; the same may come twice."""
-    draw = torch.Generator().manual_seed(way)
-    return EpisodeBatch(torch.randint(0, among, (episodes, way, shots + queries), generator=draw), shots)
 
 
 def plain(network: SagNetwork, x: Tensor, batch: EpisodeBatch, steps: Steps) -> Tensor:
@@ -58,13 +50,7 @@ def assert_as_plain(network: SagNetwork, x: Tensor, batch: EpisodeBatch, steps: 
 
 
 @compiled
-@pytest.mark.parametrize(
-    ("wide", "width", "levels", "way", "shots", "ratio"),
-    [
-        (4, 128, 3, 3, 2, 0.5), (1, 32, 1, 2, 1, 0.5), (3, 96, 2, 5, 1, 0.3), (70, 64, 4, 18, 2, 0.9),
-        (2, 160, 3, 4, 5, 1.0),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(SIZES, VALUES)
 def test_logits_are_those_of_pytorch(wide: int, width: int, levels: int, way: int, shots: int, ratio: float) -> None:
     """Also where a graph has one node or no edges, and where sizes are no multiples of a vector."""
     torch.manual_seed(0)
@@ -92,10 +78,9 @@ def test_nodes_of_equal_value_share_the_gradient_of_the_largest() -> None:
 def test_twins_are_pooled_one_by_one() -> None:
     """Nodes of the same features and neighbours are one row, of which a pooling may keep a part."""
     torch.manual_seed(0)
-    x = features(mixed_store(), 2)
-    for twins in ([1, 3, 4], [9, 10, 11], range(13, 19), range(19, 24)):  # isolated nodes and the rays of a star
-        x[list(twins)] = x[twins[0]].clone()
-    assert_as_plain(SagNetwork(2, 64, 3, 3, root_weight=False), x, drawn(3, 2, 3, among=6), STEPS._replace(ratio=0.4))
+    assert_as_plain(
+        SagNetwork(2, 64, 3, 3, root_weight=False), with_twins(), drawn(3, 2, 3, among=6), STEPS._replace(ratio=0.4)
+    )
 
 
 @compiled
