@@ -73,8 +73,8 @@ def _record(key: Sequence[object], column: pl.DataFrame, comparisons: Comparison
         "best": best["row"],
         "accuracy": best["accuracy"],
         "rows": len(column),
-        "ties": ", ".join(tied),
-        "other_than_paper": ", ".join(
+        "ties": "; ".join(tied),
+        "other_than_paper": "; ".join(
             f"{row} {signed(difference)}" for row, difference in other.select("row", "difference").iter_rows()
         ),
         **dict(zip(("learned", "learned_low", "learned_high"), learned, strict=True)),

@@ -65,10 +65,10 @@ def seed_notes(counts: Mapping[str, Sequence[int]]) -> list[str]:
     if set(rows) == {(1, 1)}:
         return ["Every accuracy is of one training seed, and its interval says nothing about other seeds."]
     parts = [
-        f"{least if least == most else f'{least} to {most}'} for {', '.join(titles)}"
+        f"{least if least == most else f'{least} to {most}'} ({'; '.join(titles)})"  # titles may have commas
         for (least, most), titles in sorted(rows.items(), key=lambda item: (-item[0][1], -item[0][0]))
     ]
-    return [f"Training seeds that an accuracy is the mean over: {'; '.join(parts)}."]
+    return [f"Training seeds that an accuracy is the mean over: {', '.join(parts)}."]
 
 
 def origin_notes(found: Sequence[Result]) -> list[str]:

@@ -178,7 +178,7 @@ def test_footers_name_protocol_q_seeds_versions_and_commit(example: Results) -> 
         "600 stored test episodes",
         "TRIANGLES 2-way",
         "TRIANGLES 5 (5-shot), 5 (10-shot)",
-        "Training seeds that an accuracy is the mean over: 1 to 3 for PN; 1 for ",
+        "Training seeds that an accuracy is the mean over: 1 to 3 (PN), 1 (",
         "Computed at commit 0a1b2c3d4e5f, 1 thread.",
         "Written by fsgc ",
         ", commit ",
