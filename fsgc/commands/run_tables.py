@@ -107,7 +107,7 @@ def run(
     from fsgc.settings import load_params
     from fsgc.tables.lock import unrecorded
     from fsgc.tables.plan import load_works, write_plan
-    from fsgc.tables.runner import Runner, longest_first
+    from fsgc.tables.runner import Runner, starting_order
     from fsgc.tables.status import State, expected_seconds, status_of
 
     works = chosen_works(only)
@@ -117,7 +117,7 @@ def run(
     statuses = [status_of(work) for work in works]
     states = {each.cell: each.state for each in statuses}
     missing = (work for work in works if states[work.cell] is not State.CURRENT)
-    todo = longest_first(missing, expected_seconds(statuses), only)
+    todo = starting_order(missing, expected_seconds(statuses), only)
     forgotten = unrecorded(work for work in works if states[work.cell] is State.CURRENT)
     click.echo(f"{len(works)} cells, {len(works) - len(todo)} of them current", err=True)
     if not todo and not forgotten:

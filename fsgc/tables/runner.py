@@ -184,7 +184,7 @@ def by_model(works: Iterable[Work]) -> dict[str, list[Work]]:
     return groups
 
 
-def longest_first(works: Iterable[Work], seconds: Mapping[CellKey, float], patterns: Sequence[str] = ()) -> list[Work]:
+def starting_order(works: Iterable[Work], seconds: Mapping[CellKey, float], patterns: Sequence[str] = ()) -> list[Work]:
     """Cells in the order in which to begin them: those that fit the first pattern, then the second, and so on.
 
     Among these, the models that take longest come first: a long one that begins last would run alone, on one of many

@@ -48,7 +48,7 @@ def test_it_is_what_a_clock_shows(seconds: list[int], workers: int, submit: int,
 
 
 @given(durations, st.integers(1, 3))
-def test_longest_first_is_within_grahams_bound_of_the_best(seconds: list[int], workers: int) -> None:
+def test_starting_order_is_within_grahams_bound_of_the_best(seconds: list[int], workers: int) -> None:
     """R. L. Graham, Bounds on multiprocessing timing anomalies, 1969: at most 4/3 - 1/(3m) times the least."""
     best = _best(seconds, workers)
     assert best <= makespan(sorted(seconds, reverse=True), workers) <= (4 / 3 - 1 / (3 * workers)) * best + 1e-9

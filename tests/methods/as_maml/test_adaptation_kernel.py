@@ -19,68 +19,46 @@ from fsgc.methods.as_maml.sag_network import SagNetwork
 from fsgc.methods.contract import TaskShape
 from fsgc.native.library import library
 from fsgc.nn.graph_tensors import GraphTensors
-from tests.methods.as_maml.kernel_cases import SIZES, VALUES, drawn, with_twins
+from tests.methods.as_maml.kernel_cases import CASES, USUAL, Case, drawn
 from tests.nn.oracle import features, mixed_store
 
 compiled = pytest.mark.skipif(
     library(adaptation_kernel.__file__) is None, reason="not compiled, or no processor for it"
 )
-STEPS = Steps(6, 0.05, 0.5)
+LR = 0.05
 
 
-def plain(network: SagNetwork, x: Tensor, batch: EpisodeBatch, steps: Steps) -> Tensor:
-    """The logits of the queries by PyTorch, in double precision."""
-    graphs = GraphTensors(mixed_store(), x.double())
-    weights = network.double().stacked(len(batch.graphs))
+def plain(case: Case, number: int) -> Tensor:
+    """The logits of the queries after so many steps by PyTorch, in double precision."""
+    network, batch = case.network().double(), case.batch()
     support, query = (
-        PooledGraphs.make(graphs, part.flatten(1), network.levels, steps.ratio, root=False)
+        PooledGraphs.make(case.graphs(torch.float64), part.flatten(1), case.levels, case.ratio, root=False)
         for part in (batch.support, batch.query)
     )
     labels = batch.support_labels.expand(len(batch.graphs), -1)
-    return forward(adapted(weights, Supports(support, labels, steps.lr), steps.number), query).logits
+    return forward(adapted(network.stacked(len(labels)), Supports(support, labels, LR), number), query).logits
 
 
-def assert_as_plain(network: SagNetwork, x: Tensor, batch: EpisodeBatch, steps: Steps = STEPS) -> None:
-    start, graphs = network.stacked(1), GraphTensors(mixed_store(), x)
+def assert_as_plain(case: Case) -> None:
+    start, graphs, steps = case.network().stacked(1), case.graphs(), Steps(6, LR, case.ratio)
     assert usable(start, graphs, root=False)
-    ours = adapt_and_score(start, graphs, batch, steps)
-    unmoved = adapt_and_score(start, graphs, batch, steps._replace(number=0))
+    ours = adapt_and_score(start, graphs, case.batch(), steps)
+    unmoved = adapt_and_score(start, graphs, case.batch(), steps._replace(number=0))
     assert (ours - unmoved).abs().max() > 1e-3, "the steps must show"
-    torch.testing.assert_close(ours.double(), plain(network, x, batch, steps), rtol=1e-5, atol=1e-6)
+    torch.testing.assert_close(ours.double(), plain(case, steps.number), rtol=1e-5, atol=1e-6)
 
 
 @compiled
-@pytest.mark.parametrize(SIZES, VALUES)
-def test_logits_are_those_of_pytorch(wide: int, width: int, levels: int, way: int, shots: int, ratio: float) -> None:
-    """Also where a graph has one node or no edges, and where sizes are no multiples of a vector."""
-    torch.manual_seed(0)
-    network = SagNetwork(wide, width, levels, way, root_weight=False)
-    assert_as_plain(network, features(mixed_store(), wide), drawn(way, shots, 3), STEPS._replace(ratio=ratio))
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
+def test_logits_are_those_of_pytorch(case: Case) -> None:
+    assert_as_plain(case)
 
 
 @compiled
 @pytest.mark.parametrize("nodes", [1, 30])
 def test_graphs_may_pass_in_any_blocks(nodes: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kernel_task, "BLOCK_NODES", nodes)
-    torch.manual_seed(0)
-    assert_as_plain(SagNetwork(4, 64, 3, 3, root_weight=False), features(mixed_store(), 4), drawn(3, 4, 5))
-
-
-@compiled
-def test_nodes_of_equal_value_share_the_gradient_of_the_largest() -> None:
-    """One node, isolated ones, a path and a star, all with the same features."""
-    torch.manual_seed(0)
-    batch = drawn(2, 2, 2, among=4)
-    assert_as_plain(SagNetwork(2, 32, 3, 2, root_weight=False), torch.ones_like(features(mixed_store(), 2)), batch)
-
-
-@compiled
-def test_twins_are_pooled_one_by_one() -> None:
-    """Nodes of the same features and neighbours are one row, of which a pooling may keep a part."""
-    torch.manual_seed(0)
-    assert_as_plain(
-        SagNetwork(2, 64, 3, 3, root_weight=False), with_twins(), drawn(3, 2, 3, among=6), STEPS._replace(ratio=0.4)
-    )
+    assert_as_plain(USUAL)
 
 
 @compiled
@@ -91,7 +69,7 @@ def test_an_episode_that_has_diverged_has_logits_that_are_no_numbers(value: floa
         for weight in network.parameters():
             weight.fill_(value)
     scores = adapt_and_score(
-        network.stacked(1), GraphTensors(mixed_store(), features(mixed_store(), 2)), drawn(2, 2, 2), STEPS
+        network.stacked(1), GraphTensors(mixed_store(), features(mixed_store(), 2)), drawn(2, 2, 2), Steps(6, LR, 0.5)
     )
     assert scores.isnan().all()
 

@@ -19,23 +19,22 @@ from fsgc.methods.as_maml.sag_network import SagNetwork
 from fsgc.methods.contract import TaskShape
 from fsgc.native.library import library
 from fsgc.nn.graph_tensors import GraphTensors
-from tests.methods.as_maml.kernel_cases import SIZES, VALUES, drawn, with_twins
+from tests.methods.as_maml.kernel_cases import CASES, USUAL, Case, drawn
 from tests.nn.oracle import features, mixed_store
 
 compiled = pytest.mark.skipif(library(path_kernel.__file__) is None, reason="not compiled, or no processor for it")
-LR, RATIO = 0.05, 0.5
+LR = 0.05
 
 
-def plain(network: SagNetwork, x: Tensor, batch: EpisodeBatch, ratio: float) -> Path:
+def plain(case: Case) -> Path:
     """The steps by PyTorch, in double precision."""
-    graphs = GraphTensors(mixed_store(), x.double())
+    network, batch = case.network().double(), case.batch()
     support, query = (
-        PooledGraphs.make(graphs, part.flatten(1), network.levels, ratio, root=False)
+        PooledGraphs.make(case.graphs(torch.float64), part.flatten(1), case.levels, case.ratio, root=False)
         for part in (batch.support, batch.query)
     )
     labels = batch.support_labels.expand(len(batch.graphs), -1)
-    start = network.double().stacked(len(batch.graphs))
-    return Path(start, Supports(support, labels, LR), query, batch.labels, 9)
+    return Path(network.stacked(len(labels)), Supports(support, labels, LR), query, batch.labels, 9)
 
 
 def assert_close(ours: Tensor, theirs: Tensor, name: str, size: float = 0.0) -> None:
@@ -44,10 +43,10 @@ def assert_close(ours: Tensor, theirs: Tensor, name: str, size: float = 0.0) -> 
     torch.testing.assert_close(ours.double(), theirs, rtol=1e-5, atol=1e-5 * size, msg=lambda text: f"{name}: {text}")
 
 
-def assert_as_plain(network: SagNetwork, x: Tensor, batch: EpisodeBatch, ratio: float = RATIO) -> None:
-    weights, graphs = network.stacked(1), GraphTensors(mixed_store(), x)
+def assert_as_plain(case: Case) -> None:
+    weights, graphs = case.network().stacked(1), case.graphs()
     assert usable(weights, graphs, root=False)
-    ours, theirs = CompiledPath(weights, graphs, batch, LR, ratio), plain(network, x, batch, ratio)
+    ours, theirs = CompiledPath(weights, graphs, case.batch(), LR, case.ratio), plain(case)
     for step in range(4):
         for name, mine, other in zip(("losses", "information"), ours.go_on(), theirs.go_on(), strict=True):
             assert_close(mine, other, f"{name} of step {step}")
@@ -68,37 +67,16 @@ def assert_as_plain(network: SagNetwork, x: Tensor, batch: EpisodeBatch, ratio: 
 
 
 @compiled
-@pytest.mark.parametrize(SIZES, VALUES)
-def test_steps_and_gradients_are_those_of_pytorch(
-    wide: int, width: int, levels: int, way: int, shots: int, ratio: float
-) -> None:
-    """Also where a graph has one node or no edges, and where sizes are no multiples of a vector."""
-    torch.manual_seed(0)
-    network = SagNetwork(wide, width, levels, way, root_weight=False)
-    assert_as_plain(network, features(mixed_store(), wide), drawn(way, shots, 3), ratio)
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
+def test_steps_and_gradients_are_those_of_pytorch(case: Case) -> None:
+    assert_as_plain(case)
 
 
 @compiled
 @pytest.mark.parametrize("nodes", [1, 30])
 def test_graphs_may_pass_in_any_blocks(nodes: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kernel_task, "BLOCK_NODES", nodes)
-    torch.manual_seed(0)
-    assert_as_plain(SagNetwork(4, 64, 3, 3, root_weight=False), features(mixed_store(), 4), drawn(3, 4, 5))
-
-
-@compiled
-def test_nodes_of_equal_value_share_the_gradient_of_the_largest() -> None:
-    """One node, isolated ones, a path and a star, all with the same features."""
-    torch.manual_seed(0)
-    batch = drawn(2, 2, 2, among=4)
-    assert_as_plain(SagNetwork(2, 32, 3, 2, root_weight=False), torch.ones_like(features(mixed_store(), 2)), batch)
-
-
-@compiled
-def test_twins_count_one_by_one() -> None:
-    """Nodes of the same features and neighbours are one row, of which a pooling may keep a part."""
-    torch.manual_seed(0)
-    assert_as_plain(SagNetwork(2, 64, 3, 3, root_weight=False), with_twins(), drawn(3, 2, 3, among=6), 0.4)
+    assert_as_plain(USUAL)
 
 
 @compiled
@@ -108,7 +86,7 @@ def test_an_episode_that_has_diverged_says_so() -> None:
         for weight in network.parameters():
             weight.fill_(math.nan)
     graphs = GraphTensors(mixed_store(), features(mixed_store(), 2))
-    path = CompiledPath(network.stacked(1), graphs, drawn(2, 2, 2), LR, RATIO)
+    path = CompiledPath(network.stacked(1), graphs, drawn(2, 2, 2), LR, 0.5)
     assert path.go_on()[0].isnan().all()
     assert path.end([1, 1, 1], first_order=False).losses.isnan().all()
 
@@ -148,19 +126,15 @@ def test_the_method_takes_it_in_training(episodes: Episodes, monkeypatch: pytest
 
 @compiled
 def test_gradients_hang_neither_on_the_batch_nor_on_threads(monkeypatch: pytest.MonkeyPatch) -> None:
-    torch.manual_seed(0)
-    network, graphs = (
-        SagNetwork(4, 64, 3, 3, root_weight=False),
-        GraphTensors(mixed_store(), features(mixed_store(), 4)),
-    )
+    network, graphs = USUAL.network(), USUAL.graphs()
 
     def result(batch: EpisodeBatch) -> tuple[Tensor, list[Tensor]]:
-        path = CompiledPath(network.stacked(1), graphs, batch, LR, RATIO)
+        path = CompiledPath(network.stacked(1), graphs, batch, LR, 0.5)
         path.go_on(), path.go_on()
         end = path.end([2] * len(batch.graphs), first_order=False)
         return end.logits, list(end.gradient().values())
 
-    batch = drawn(3, 2, 3)
+    batch = USUAL.batch()
     logits, grads = result(batch)
     alone = [result(EpisodeBatch(chosen[None], batch.shots)) for chosen in batch.graphs]
     assert torch.equal(torch.cat([one for one, _ in alone]), logits)
