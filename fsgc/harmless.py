@@ -2,8 +2,9 @@
 
 An edit of a module that every method loads makes every cell of the tables stale, days of computing, even if it mends
 nothing but a race between two processes. Such an edit is named here, and then the module counts as it was when the
-results were computed. An entry is a claim: it says why no result can change, and which cells were computed again from
-the raw files with the same answer to every query (`fsgc tables check`). `fsgc tables status` names the entries.
+results were computed. An entry is a claim: it says why no result can change, and how that was checked: which cells were
+computed again from the raw files with the same answer to every query (`fsgc tables check`), or which compiled
+instructions were compared. `fsgc tables status` names the entries.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ class Edit:
         digest: of its syntax now, see `fsgc.recipes`; any further edit ends the entry.
         counts_as: the digest of the version that it counts as.
         why: why it changes no result.
-        checked: the cells that were computed again.
+        checked: the cells that were computed again, or the libraries that were compared.
     """
 
     module: str
@@ -28,6 +29,14 @@ class Edit:
     counts_as: str
     why: str
     checked: tuple[str, ...]
+
+
+def _for_avx2_too(module: str, digest: str, counts_as: str) -> Edit:
+    """A module whose C++ is now compiled for AVX2 as well; compared was what `objdump -d` prints of the objects."""
+    why = (
+        "a second library, for processors with AVX2, is built of it; the instructions of that for AVX-512 are the same"
+    )
+    return Edit(module, digest, counts_as, why, (f"{module.rpartition('.')[2]} for AVX-512",))
 
 
 EDITS = (
@@ -46,13 +55,6 @@ EDITS = (
         ("enzymes-5shot-wl-seed0", "letter_high-5shot-sp-seed0", "letter_high-5shot-discriminant-seed0"),
     ),
     Edit(
-        "fsgc.native.library",
-        "3cf997c3fcab0c81",
-        "379ba7ce4113c29c",
-        "it lists the libraries that are at hand, not those loaded so far; a module finds its own as before",
-        ("enzymes-5shot-pn-seed0",),
-    ),
-    Edit(
         "fsgc.methods.learned",
         "dd619b68a4cc6d7a",
         "488206fdbb273bb9",
@@ -67,25 +69,26 @@ EDITS = (
         ("triangles-5shot-gcn-seed1", "triangles-5shot-gat-seed2", "enzymes-5shot-pn-seed0"),
     ),
     Edit(
-        "fsgc.nn.gin_kernel",
-        "a987786667e1c187",
-        "97fe975b067c57e1",
-        "an unused macro and a small function went to other files; the compiled instructions are the same",
-        ("enzymes-5shot-pn-seed0", "enzymes-5shot-untrained-seed0"),
-    ),
-    Edit(
-        "fsgc.nn.folded_kernel",
-        "47ea10896d116deb",
-        "a1cb94a312a9dbbb",
-        "an unused macro and a small function went to other files; the compiled instructions are the same",
-        ("enzymes-5shot-pn-seed0", "enzymes-5shot-untrained-seed0"),
-    ),
-    Edit(
         "fsgc.nn.pooling",
         "29e371074cd97850",
         "0d7ed72aa4f4d0af",
         "a function was cut in two; the operations and their order are the same",
         ("triangles-5shot-gcn-seed1", "triangles-5shot-gat-seed2"),
+    ),
+    _for_avx2_too("fsgc.nn.gin_kernel", "2ec6210af53625f9", "97fe975b067c57e1"),
+    _for_avx2_too("fsgc.nn.folded_kernel", "ddbdd81bfa516c66", "a1cb94a312a9dbbb"),
+    _for_avx2_too("fsgc.methods.smf_gin.gin_pass_kernel", "58843f7879402c88", "25df0e7b1d4759d9"),
+    _for_avx2_too("fsgc.methods.smf_gin.episode_loss_kernel", "fb29342a3fddfda9", "6afe72d285568b2c"),
+    _for_avx2_too("fsgc.methods.faith.neighbour_kernel", "8d12019545de00a3", "b4a9a0c1853eba51"),
+    _for_avx2_too("fsgc.methods.as_maml.adaptation_kernel", "713bb84cac565aee", "81dcd15ac96dd439"),
+    _for_avx2_too("fsgc.methods.as_maml.path_kernel", "27fe4be1d13d95e9", "70e9492da1b643a0"),
+    _for_avx2_too("fsgc.methods.maml.episode_kernel", "ad534fdb3c0fdbc9", "bc6331f1a1afc986"),
+    Edit(
+        "fsgc.native.library",
+        "5c31d7ecd772c4b9",
+        "379ba7ce4113c29c",
+        "it chooses between libraries for AVX-512 and for AVX2, and lists those at hand with their processor",
+        ("gin_kernel for AVX-512", "episode_kernel for AVX-512"),
     ),
 )
 

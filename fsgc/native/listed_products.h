@@ -46,7 +46,7 @@ FSGC_INLINE void add_product_tile(long first, long k, const X& x, const float* w
 
 template <int COLUMNS, class X, class Y>
 FSGC_INLINE void add_product_columns(long rows, long k, const X& x, const float* w, long w_step, const Y& y, long column) {
-    constexpr int ROWS = COLUMNS == 4 ? 6 : 8;  // as many sums as there are registers for
+    constexpr int ROWS = COLUMNS == TILE_VECTORS ? 6 : 8;  // as many sums as there are registers for
     long r = 0;
     for (; r + ROWS <= rows; r += ROWS) add_product_tile<ROWS, COLUMNS>(r, k, x, w, w_step, y, column);
     for (; r + 3 <= rows; r += 3) add_product_tile<3, COLUMNS>(r, k, x, w, w_step, y, column);
@@ -57,7 +57,8 @@ FSGC_INLINE void add_product_columns(long rows, long k, const X& x, const float*
 template <class X, class Y>
 static __attribute__((noinline)) void add_product(long rows, long k, long columns, X x, const float* w, Y y) {
     long c = 0;
-    for (; c + 4 * LANES <= columns; c += 4 * LANES) add_product_columns<4>(rows, k, x, w, columns, y, c);
+    for (; c + TILE_VECTORS * LANES <= columns; c += TILE_VECTORS * LANES)
+        add_product_columns<TILE_VECTORS>(rows, k, x, w, columns, y, c);
     for (; c + 2 * LANES <= columns; c += 2 * LANES) add_product_columns<2>(rows, k, x, w, columns, y, c);
     for (; c < columns; c += LANES) add_product_columns<1>(rows, k, x, w, columns, y, c);
 }
@@ -81,7 +82,7 @@ FSGC_INLINE void add_outer_tile(long rows, const X& x, long first, const float* 
 
 template <int COLUMNS, class X>
 FSGC_INLINE void add_outer_columns(long rows, long k, const X& x, const float* g, long g_step, long column, float* w) {
-    constexpr int ROWS = COLUMNS == 4 ? 6 : 8;
+    constexpr int ROWS = COLUMNS == TILE_VECTORS ? 6 : 8;
     long r = 0;
     for (; r + ROWS <= k; r += ROWS) add_outer_tile<ROWS, COLUMNS>(rows, x, r, g, g_step, column, w);
     for (; r + 4 <= k; r += 4) add_outer_tile<4, COLUMNS>(rows, x, r, g, g_step, column, w);
@@ -92,7 +93,8 @@ FSGC_INLINE void add_outer_columns(long rows, long k, const X& x, const float* g
 template <class X>
 static __attribute__((noinline)) void add_outer_products(long rows, long k, long columns, X x, const float* g, float* w) {
     long c = 0;
-    for (; c + 4 * LANES <= columns; c += 4 * LANES) add_outer_columns<4>(rows, k, x, g, columns, c, w);
+    for (; c + TILE_VECTORS * LANES <= columns; c += TILE_VECTORS * LANES)
+        add_outer_columns<TILE_VECTORS>(rows, k, x, g, columns, c, w);
     for (; c + 2 * LANES <= columns; c += 2 * LANES) add_outer_columns<2>(rows, k, x, g, columns, c, w);
     for (; c < columns; c += LANES) add_outer_columns<1>(rows, k, x, g, columns, c, w);
 }

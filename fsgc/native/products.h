@@ -1,19 +1,38 @@
 // Matrix products of the shapes that small networks have: many rows, few columns, everything in cache.
 //
-// Written with the vector types of GCC and Clang: with AVX-512 a vector is one register. Rows are contiguous; strides
-// count floats.
+// Written with the vector types of GCC and Clang: a vector is one register. Rows are contiguous; strides count floats.
 #pragma once
 #include "processor.h"
 #include <cstring>
 
 namespace fsgc {
 
+#ifndef FSGC_AVX2
 constexpr int LANES = 16;
+constexpr int TILE_VECTORS = 4;  // in a row of a tile
+#else
+constexpr int LANES = 8;
+constexpr int TILE_VECTORS = 2;
+#endif
+constexpr int FILL = 16;  // what callers fill rows up to, whatever the processor: a multiple of LANES
 typedef float Lanes __attribute__((vector_size(4 * LANES), aligned(4), may_alias));
+typedef float Half __attribute__((vector_size(32)));  // of a register of AVX-512, and all of one of AVX2
 
 FSGC_INLINE Lanes load(const float* from) { return *reinterpret_cast<const Lanes*>(from); }
 FSGC_INLINE void store(float* to, Lanes value) { *reinterpret_cast<Lanes*>(to) = value; }
 FSGC_INLINE Lanes all(float value) { return Lanes{} + value; }
+
+// The sum of the two halves of a register of AVX-512, one of AVX2 as it is.
+FSGC_INLINE Half half_sum(Lanes value) {
+#ifndef FSGC_AVX2
+    return __builtin_shufflevector(value, value, 0, 1, 2, 3, 4, 5, 6, 7) +
+           __builtin_shufflevector(value, value, 8, 9, 10, 11, 12, 13, 14, 15);
+#else
+    return value;
+#endif
+}
+
+constexpr int filled_up(int count) { return (count + FILL - 1) / FILL * FILL; }
 
 // `ROWS` rows of y and `COLUMNS` vectors of each: y = x w, or y += x w. `x_step` lies between two rows of x and
 // `k_step` between two of the `k` terms, so that x may stand or lie.
@@ -36,7 +55,7 @@ FSGC_INLINE void tile(int k, const float* x, long x_step, long k_step, const flo
 
 template <int COLUMNS, bool ADD>
 FSGC_INLINE void column_block(int rows, int k, const float* x, long x_step, long k_step, const float* w, long w_step, float* y, long y_step) {
-    constexpr int ROWS = COLUMNS == 4 ? 6 : 8;  // as many sums as there are registers for
+    constexpr int ROWS = COLUMNS == TILE_VECTORS ? 6 : 8;  // as many sums as there are registers for
     int r = 0;
     for (; r + ROWS <= rows; r += ROWS)
         tile<ROWS, COLUMNS, ADD>(k, x + r * x_step, x_step, k_step, w, w_step, y + r * y_step, y_step);
@@ -49,8 +68,8 @@ FSGC_INLINE void column_block(int rows, int k, const float* x, long x_step, long
 template <bool ADD>
 FSGC_INLINE void product(int rows, int k, int columns, const float* x, long x_step, long k_step, const float* w, long w_step, float* y, long y_step) {
     int c = 0;
-    for (; c + 4 * LANES <= columns; c += 4 * LANES)
-        column_block<4, ADD>(rows, k, x, x_step, k_step, w + c, w_step, y + c, y_step);
+    for (; c + TILE_VECTORS * LANES <= columns; c += TILE_VECTORS * LANES)
+        column_block<TILE_VECTORS, ADD>(rows, k, x, x_step, k_step, w + c, w_step, y + c, y_step);
     for (; c + 2 * LANES <= columns; c += 2 * LANES)
         column_block<2, ADD>(rows, k, x, x_step, k_step, w + c, w_step, y + c, y_step);
     for (; c < columns; c += LANES)

@@ -35,7 +35,7 @@ FSGC_INLINE void exchange(Lanes (&rows)[LANES]) {
 
 // Rows become columns.
 FSGC_INLINE void turn_square(Lanes (&rows)[LANES]) {
-    exchange<8>(rows);
+    if constexpr (LANES == 16) exchange<8>(rows);
     exchange<4>(rows);
     exchange<2>(rows);
     exchange<1>(rows);

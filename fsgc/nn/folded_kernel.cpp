@@ -11,7 +11,7 @@
 #include <cstring>
 #include <memory>
 #include <vector>
-FSGC_FOR_FAST_PROCESSORS
+FSGC_FOR_PROCESSOR
 #include "read_out.h"
 
 using namespace fsgc;

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from fsgc.errors import FsgcError
 from fsgc.native.library import address, library
 
 COMPILER = shutil.which("g++")
@@ -23,16 +24,20 @@ def module(tmp_path: Path) -> Path:
     path = tmp_path / "doubling.py"
     path.with_suffix(".cpp").write_text(
         'extern "C" void twice(int n, float* x) { for (int i = 0; i < n; ++i) x[i] *= 2; }\n'
-        "#ifdef SLOW\n"
-        'extern "C" int fsgc_is_fast() { return 0; }\n'
+        "#ifndef RUNS_HERE\n"
+        "#define RUNS_HERE 1\n"
+        "#endif\n"
+        'extern "C" int fsgc_runs_here() { return RUNS_HERE; }\n'
+        "#ifdef FSGC_AVX2\n"
+        'extern "C" int is_for_avx2() { return 1; }\n'
         "#endif\n"
     )
     return path
 
 
-def compile_it(module: Path, *flags: str) -> None:
+def compile_it(module: Path, *flags: str, processor: str = "avx512") -> None:
     assert COMPILER is not None
-    target = module.with_name(f"_{module.stem}{SUFFIX}")
+    target = module.with_name(f"_{module.stem}_{processor}{SUFFIX}")
     subprocess.run([COMPILER, *flags, "-shared", "-fPIC", module.with_suffix(".cpp"), "-o", target], check=True)
 
 
@@ -51,9 +56,28 @@ def test_a_library_is_found_and_works_on_tensors(module: Path) -> None:
 
 
 @pytest.mark.skipif(COMPILER is None, reason="no g++")
-def test_a_library_that_says_it_is_slow_here_is_not_used(module: Path) -> None:
-    compile_it(module, "-DSLOW")
+def test_a_library_that_does_not_run_here_is_not_used(module: Path) -> None:
+    compile_it(module, "-DRUNS_HERE=0")
     assert library(str(module)) is None
+
+
+@pytest.mark.skipif(COMPILER is None, reason="no g++")
+@pytest.mark.parametrize(("fast_runs", "wanted", "is_other"), [(1, "1", False), (0, "1", True), (1, "avx2", True)])
+def test_the_fastest_library_that_runs_is_taken_unless_another_is_wanted(
+    module: Path, monkeypatch: pytest.MonkeyPatch, fast_runs: int, wanted: str, is_other: bool
+) -> None:
+    compile_it(module, f"-DRUNS_HERE={fast_runs}")
+    compile_it(module, "-DFSGC_AVX2", processor="avx2")
+    monkeypatch.setenv("FSGC_NATIVE", wanted)
+    found = library(str(module))
+    assert found is not None
+    assert hasattr(found, "is_for_avx2") == is_other
+
+
+def test_an_unknown_wish_is_an_error_that_names_the_known_ones(module: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FSGC_NATIVE", "sse")
+    with pytest.raises(FsgcError, match=r"FSGC_NATIVE must be 0, 1, avx512 or avx2, got 'sse'"):
+        library(str(module))
 
 
 @pytest.mark.skipif(COMPILER is None, reason="no g++")
@@ -64,7 +88,7 @@ def test_the_environment_can_do_without(module: Path, monkeypatch: pytest.Monkey
 
 
 def test_a_damaged_library_is_not_used(module: Path) -> None:
-    module.with_name(f"_{module.stem}{SUFFIX}").write_bytes(b"no library")
+    module.with_name(f"_{module.stem}_avx512{SUFFIX}").write_bytes(b"no library")
     assert library(str(module)) is None
 
 

@@ -11,7 +11,7 @@
 #include <memory>
 #include <utility>
 #include <vector>
-FSGC_FOR_FAST_PROCESSORS
+FSGC_FOR_PROCESSOR
 #include "episode_graphs.h"
 
 using namespace fsgc;

@@ -16,7 +16,7 @@ struct Task {
     float ratio;                  // share of the nodes that a pooling keeps
 
     Graphs all() const { return {x, first_node, first_source, source}; }
-    Sizes sizes() const { return {features, width, levels, (classes + LANES - 1) / LANES * LANES}; }
+    Sizes sizes() const { return {features, width, levels, filled_up(classes)}; }
 };
 
 // Memory for the arrays of a call, kept by each thread for its next one.

@@ -9,7 +9,7 @@ constexpr int MOST_LEVELS = 16;
 constexpr int HEAD = 3;
 
 struct Sizes {
-    int features, width, levels, classes;  // `classes` is filled up to a multiple of LANES; `width`, of 2 LANES
+    int features, width, levels, classes;  // `classes` is filled up to a multiple of FILL; `width` is one of 2 FILL
 
     FSGC_INLINE int conv_in(int level) const { return level ? width : features; }
     FSGC_INLINE int head_in(int place) const { return 2 * width >> place; }
@@ -17,7 +17,7 @@ struct Sizes {
 };
 
 // Where things are in the one array of all weights: of each level its convolution, [in, width] and [width], and its
-// score, [2, width] and one number in LANES; then the layers of the head. A gradient has the same form.
+// score, [2, width] and one number in FILL; then the layers of the head. A gradient has the same form.
 struct Places {
     long conv[MOST_LEVELS], conv_bias[MOST_LEVELS], score[MOST_LEVELS], score_bias[MOST_LEVELS];
     long head[HEAD], head_bias[HEAD], count;
@@ -27,7 +27,7 @@ struct Places {
             conv[level] = next(long(sizes.conv_in(level)) * sizes.width);
             conv_bias[level] = next(sizes.width);
             score[level] = next(2 * sizes.width);
-            score_bias[level] = next(LANES);
+            score_bias[level] = next(FILL);
         }
         for (int place = 0; place < HEAD; ++place) {
             head[place] = next(long(sizes.head_in(place)) * sizes.head_out(place));

@@ -7,7 +7,7 @@
 
 namespace fsgc {
 
-constexpr int PANEL = 4 * LANES;
+constexpr int PANEL = TILE_VECTORS * LANES;
 constexpr int FEW_TERMS = 48;  // so many rows of both factors of a weight gradient stay in the first cache
 
 // Where element (row, column) of weights [rows, columns] is.
@@ -53,7 +53,7 @@ FSGC_INLINE void linear_columns(int rows, int k, const float* x, const float* w,
 static void linear(int rows, int k, int columns, const float* x, const float* w, const float* bias, float slope, float* y) {
     int first = 0;
     for (; first + PANEL <= columns; first += PANEL)
-        linear_columns<4>(rows, k, x, w + long(first) * k, PANEL, bias + first, slope, y + first, columns);
+        linear_columns<TILE_VECTORS>(rows, k, x, w + long(first) * k, PANEL, bias + first, slope, y + first, columns);
     for (int c = first; c < columns; c += LANES)
         linear_columns<1>(rows, k, x, w + long(first) * k + c - first, columns - first, bias + c, slope, y + c, columns);
 }
@@ -62,7 +62,7 @@ static void linear(int rows, int k, int columns, const float* x, const float* w,
 static inline void add_product(int rows, int k, int columns, const float* x, const float* w, float* y) {
     int first = 0;
     for (; first + PANEL <= columns; first += PANEL)
-        column_block<4, true>(rows, k, x, k, 1, w + long(first) * k, PANEL, y + first, columns);
+        column_block<TILE_VECTORS, true>(rows, k, x, k, 1, w + long(first) * k, PANEL, y + first, columns);
     for (int c = first; c < columns; c += LANES)
         column_block<1, true>(rows, k, x, k, 1, w + long(first) * k + c - first, columns - first, y + c, columns);
 }
@@ -101,7 +101,7 @@ static void add_gradient(int rows, int in, int columns, const float* x, const fl
         const float *left = x + long(row) * in, *right = e + long(row) * columns;
         int first = 0;
         for (; first + PANEL <= columns; first += PANEL)
-            gradient_columns<4>(terms, in, left, right + first, columns, w + long(first) * in, PANEL);
+            gradient_columns<TILE_VECTORS>(terms, in, left, right + first, columns, w + long(first) * in, PANEL);
         for (int c = first; c < columns; c += LANES)
             gradient_columns<1>(terms, in, left, right + c, columns, w + long(first) * in + c - first, columns - first);
     }

@@ -11,7 +11,7 @@
 #include <memory>
 #include <utility>
 #include <vector>
-FSGC_FOR_FAST_PROCESSORS
+FSGC_FOR_PROCESSOR
 #include "curvature_pass.h"
 #include "episode_graphs.h"
 

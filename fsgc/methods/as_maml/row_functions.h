@@ -7,10 +7,8 @@ namespace fsgc {
 FSGC_INLINE void add(float* to, Lanes value) { store(to, load(to) + value); }
 
 FSGC_INLINE float total(Lanes value) {
-    typedef float Half __attribute__((vector_size(32)));
     typedef float Quarter __attribute__((vector_size(16)));
-    const Half half = __builtin_shufflevector(value, value, 0, 1, 2, 3, 4, 5, 6, 7) +
-                      __builtin_shufflevector(value, value, 8, 9, 10, 11, 12, 13, 14, 15);
+    const Half half = half_sum(value);
     const Quarter quarter = __builtin_shufflevector(half, half, 0, 1, 2, 3) + __builtin_shufflevector(half, half, 4, 5, 6, 7);
     return (quarter[0] + quarter[1]) + (quarter[2] + quarter[3]);
 }

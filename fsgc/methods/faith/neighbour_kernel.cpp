@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <cstring>
 #include <vector>
-FSGC_FOR_FAST_PROCESSORS
+FSGC_FOR_PROCESSOR
 #include "../../native/rows.h"
 
 using namespace fsgc;

@@ -1,8 +1,7 @@
 // The fine-tuning of GSM, episode after episode: all steps of one, so that its weights stay in the processor's cache.
 //
-// The text of the headers is compiled once for each kind of processor, of which the best one is taken. They are included
-// in namespaces, so they include nothing themselves and have no guards. (`target_clones` would be shorter, but splits
-// vectors for the least of the processors before it makes its clones, and so halves the speed of products.)
+// Its headers are parts of this file: they include nothing themselves and have no guards.
+#include "../../native/processor.h"
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
@@ -10,12 +9,13 @@
 #include <utility>
 #include <vector>
 
-#define INLINE inline __attribute__((always_inline))
-#define NOINLINE __attribute__((noinline))
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
-#define SEVERAL_PROCESSORS
+#ifdef FSGC_NAMED_PROCESSOR
 #include <immintrin.h>
 #endif
+FSGC_FOR_PROCESSOR
+
+#define INLINE FSGC_INLINE
+#define NOINLINE __attribute__((noinline))
 
 namespace {
 
@@ -45,31 +45,11 @@ struct Arrays {
     float* weights[10];
 };
 
-#ifdef SEVERAL_PROCESSORS
-#pragma GCC push_options
-#pragma GCC target("arch=x86-64-v4")
-namespace v4 {
 #include "tuning_episode.h"
-}
-#pragma GCC pop_options
-#pragma GCC push_options
-#pragma GCC target("arch=x86-64-v3")
-namespace v3 {
-#include "tuning_episode.h"
-}
-#pragma GCC pop_options
-#endif
-namespace any {
-#include "tuning_episode.h"
-}
 
 }  // namespace
 
 // Returns 0, or 1 if there is not enough memory.
 extern "C" int fsgc_gsm_fine_tune(const Sizes* sizes, const Rates* rates, const Arrays* arrays) {
-#ifdef SEVERAL_PROCESSORS
-    if (__builtin_cpu_supports("x86-64-v4")) return v4::tune_all(sizes, rates, arrays);
-    if (__builtin_cpu_supports("x86-64-v3")) return v3::tune_all(sizes, rates, arrays);
-#endif
-    return any::tune_all(sizes, rates, arrays);
+    return tune_all(sizes, rates, arrays);
 }

@@ -1,12 +1,17 @@
 // Rows of features, products of a few rows, and Adam on the gradient of a matrix as it is made.
+#ifndef FSGC_AVX2
 constexpr int LANES = 16;
+constexpr int BLOCK = 12;  // rows of a tile: with 2 vectors each they fill the registers
+#else
+constexpr int LANES = 8;
+constexpr int BLOCK = 6;
+#endif
 typedef float Lanes __attribute__((vector_size(4 * LANES), aligned(4), may_alias));
 
 INLINE Lanes load(const float* from) { return *reinterpret_cast<const Lanes*>(from); }
 INLINE void store(float* to, Lanes value) { *reinterpret_cast<Lanes*>(to) = value; }
 
 constexpr int PANEL = 2 * LANES;  // columns of a tile
-constexpr int BLOCK = 12;         // rows of a tile: with 2 vectors each they fill the registers of AVX-512
 
 constexpr long up(long count, long unit) { return (count + unit - 1) / unit * unit; }
 
@@ -15,10 +20,14 @@ constexpr long up(long count, long unit) { return (count + unit - 1) / unit * un
 INLINE Lanes all(float value) { return value - Lanes{}; }
 
 INLINE float sum(Lanes v) {
-    typedef float Half __attribute__((vector_size(4 * LANES / 2)));
-    typedef float Quarter __attribute__((vector_size(4 * LANES / 4)));
+    typedef float Half __attribute__((vector_size(32)));
+    typedef float Quarter __attribute__((vector_size(16)));
+#ifndef FSGC_AVX2
     const Half half = __builtin_shufflevector(v, v, 0, 1, 2, 3, 4, 5, 6, 7) +
                       __builtin_shufflevector(v, v, 8, 9, 10, 11, 12, 13, 14, 15);
+#else
+    const Half half = v;
+#endif
     const Quarter quarter =
         __builtin_shufflevector(half, half, 0, 1, 2, 3) + __builtin_shufflevector(half, half, 4, 5, 6, 7);
     return (quarter[0] + quarter[2]) + (quarter[1] + quarter[3]);
@@ -99,21 +108,26 @@ static NOINLINE void many_rows(int rows, int k, int columns, const float* x, lon
     if (c < columns) column_block<1>(rows, k, x, x_step, k_step, w + c, w_step, y + c, y_step);
 }
 
-// 1 / (√v + least). A processor takes longer over roots and divisions than over all else that Adam does; AVX-512 has
-// estimates of 14 bits of both inverses, which a step of Newton's method each makes as good as rounded.
+// Estimates of 1/√x and 1/x, of 14 bits with AVX-512 and of 12 with AVX2.
+#ifndef FSGC_AVX2
+INLINE Lanes larger(Lanes x, Lanes y) { return _mm512_max_ps(x, y); }
+INLINE Lanes estimated_inverse_root(Lanes x) { return _mm512_rsqrt14_ps(x); }
+INLINE Lanes estimated_inverse(Lanes x) { return _mm512_rcp14_ps(x); }
+#else
+INLINE Lanes larger(Lanes x, Lanes y) { return _mm256_max_ps(x, y); }
+INLINE Lanes estimated_inverse_root(Lanes x) { return _mm256_rsqrt_ps(x); }
+INLINE Lanes estimated_inverse(Lanes x) { return _mm256_rcp_ps(x); }
+#endif
+
+// 1 / (√v + least). A processor takes longer over roots and divisions than over all else that Adam does; a step of
+// Newton's method makes an estimate nearly as good as rounded.
 INLINE Lanes inverse_of_root(Lanes v, float least) {
-#ifdef __AVX512F__
-    const Lanes positive = _mm512_max_ps(v, all(1e-36f));  // of 0 the estimate is infinite; the root is far below `least`
-    const Lanes estimate = _mm512_rsqrt14_ps(positive);
+    const Lanes positive = larger(v, all(1e-36f));  // of 0 the estimate is infinite; the root is far below `least`
+    const Lanes estimate = estimated_inverse_root(positive);
     const Lanes root = positive * estimate;
     const Lanes sum = root + 0.5f * root * (1 - root * estimate) + least;
-    const Lanes inverse = _mm512_rcp14_ps(sum);
+    const Lanes inverse = estimated_inverse(sum);
     return inverse * (2 - sum * inverse);
-#else
-    Lanes root;
-    for (int i = 0; i < LANES; ++i) root[i] = __builtin_sqrtf(v[i]);
-    return 1 / (root + least);
-#endif
 }
 
 // Adam with its usual constants. Its update, m/(1-β1ᵗ) / (√(v/(1-β2ᵗ)) + ε) times the rate, is taken as

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <memory>
 #include <vector>
-FSGC_FOR_FAST_PROCESSORS
+FSGC_FOR_PROCESSOR
 #include "passes.h"
 
 namespace maml {

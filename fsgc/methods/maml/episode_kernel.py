@@ -30,7 +30,7 @@ EPISODES_AT_ONCE = 64
 
 
 def compiled() -> ctypes.CDLL | None:
-    """The library; None where it is not there, or the processor has no AVX-512 and PyTorch is faster."""
+    """The library; None where it is not there, or the processor cannot run it."""
     return library(__file__)
 
 

@@ -30,11 +30,10 @@ FSGC_INLINE Lanes inverse_root(Lanes value) {
 }
 
 FSGC_INLINE float sum_of(Lanes value) {
-    typedef float Half __attribute__((vector_size(32)));
     typedef float Quarter __attribute__((vector_size(16)));
-    Half halves[2];
+    fsgc::Half halves[LANES / 8];
     std::memcpy(halves, &value, sizeof value);
-    const Half half = halves[0] + halves[1];
+    const fsgc::Half half = LANES == 8 ? halves[0] : halves[0] + halves[LANES / 8 - 1];
     Quarter quarters[2];
     std::memcpy(quarters, &half, sizeof half);
     const Quarter quarter = quarters[0] + quarters[1];

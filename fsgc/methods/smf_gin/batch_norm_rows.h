@@ -20,12 +20,12 @@ struct Affine {
     const float *mean, *scale, *slope, *bias;
 };
 
-// `work.columns<N>(c)` for pieces of N vectors that start at column c: four at a time, so that rows are read in long
-// stretches, and what is left one by one.
+// `work.columns<N>(c)` for pieces of N vectors that start at column c: several at a time, so that rows are read in
+// long stretches, and what is left one by one.
 template <class Work>
 FSGC_INLINE void each_columns(int d, const Work& work) {
     int c = 0;
-    for (; c + 4 * LANES <= d; c += 4 * LANES) work.template columns<4>(c);
+    for (; c + TILE_VECTORS * LANES <= d; c += TILE_VECTORS * LANES) work.template columns<TILE_VECTORS>(c);
     for (; c < d; c += LANES) work.template columns<1>(c);
 }
 

@@ -9,7 +9,7 @@
 #include <cstring>
 #include <utility>
 #include <vector>
-FSGC_FOR_FAST_PROCESSORS
+FSGC_FOR_PROCESSOR
 #include "../../native/rows.h"
 
 using namespace fsgc;

@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <cstring>
 #include <vector>
-FSGC_FOR_FAST_PROCESSORS
+FSGC_FOR_PROCESSOR
 #include "gin_pass_kernel.h"
 
 using namespace fsgc;
@@ -107,7 +107,8 @@ FSGC_INLINE void back_to_inner(const Graphs& graphs, const Network& network, lon
 FSGC_INLINE void back_to_below(const Graphs& graphs, const Network& network, long l, const Gradient& to, const NormGradient& inner, NormGradient& below, float* h, float* at_e, float* mixed) {
     const Layer& layer = network.layers[l];
     const int d = graphs.d;
-    Lanes at_eps{};
+    constexpr int SUMS = FILL / LANES;  // as many numbers are summed side by side on every processor
+    Lanes at_eps[SUMS] = {};
     for (const Block& block : graphs.blocks) {
         const int n = static_cast<int>(block.rows);
         float* grad = network.gradient() + block.first * d;
@@ -118,12 +119,13 @@ FSGC_INLINE void back_to_below(const Graphs& graphs, const Network& network, lon
         add_outer_products(n, d, d, at_e, mixed, to.first);
         multiply(n, d, d, at_e, layer.first, mixed);
         if (to.eps)
-            for (long i = 0; i < block.rows * d; i += LANES) at_eps += load(mixed + i) * load(h + i);
+            for (long i = 0; i < block.rows * d; i += FILL)
+                for (int j = 0; j < SUMS; ++j) at_eps[j] += load(mixed + i + j * LANES) * load(h + i + j * LANES);
         graphs.mixed(block, layer.eps, mixed, grad);  // the adjacency is symmetric: a sum over neighbours is its own adjoint
         graphs.read_out_back<true>(block, l - 1, grad);
         relu_back(n, d, c, network.by(l - 1, true), grad, below);
     }
-    if (to.eps) *to.eps = total(at_eps);
+    if (to.eps) *to.eps = total(SUMS == 1 ? at_eps[0] : at_eps[0] + at_eps[SUMS - 1]);
 }
 
 // The gradient behind the first inner norm to that at the given rows, or at W1 and ε.

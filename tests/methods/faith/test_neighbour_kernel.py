@@ -23,7 +23,7 @@ def _one_thread() -> Iterator[None]:
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     if not is_compiled_for(torch.zeros(2, 16), torch.zeros(1, 2, dtype=torch.int64)):
-        pytest.skip("fsgc was installed without a compiler, or the processor has no AVX-512")
+        pytest.skip("fsgc was installed without a compiler, or the processor has no AVX2")
     yield
     torch.set_num_threads(threads)
 

@@ -22,7 +22,7 @@ from fsgc.methods.maml.method import Maml, MamlNetwork, MamlSettings
 from fsgc.nn.graph_tensors import GraphTensors
 from tests.nn.oracle import features, mixed_store
 
-needs_library = pytest.mark.skipif(compiled() is None, reason="the library is not built, or there is no AVX-512")
+needs_library = pytest.mark.skipif(compiled() is None, reason="the library is not built, or there is no AVX2")
 
 
 class Case(NamedTuple):

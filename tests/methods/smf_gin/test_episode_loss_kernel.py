@@ -15,7 +15,7 @@ GRAPHS, LAYERS, WIDTH = 14, 3, 16
 @pytest.fixture(autouse=True)
 def _needs_the_library() -> None:
     if not is_compiled_for(torch.zeros(1, LAYERS * WIDTH), LAYERS):
-        pytest.skip("fsgc was installed without a compiler, or the processor has no AVX-512")
+        pytest.skip("fsgc was installed without a compiler, or the processor has no AVX2")
 
 
 def plain(found: Tensor, fusion: Tensor | None, rows: EpisodesOfRows) -> tuple[Tensor, Tensor]:

