@@ -2,8 +2,9 @@
 
 What the cells share (graphs, splits, episodes, prepared stores) is reproduced by DVC first. Then every model with its
 cells is computed in a process of its own, several at once; DVC only takes the results over, one command at a time, so
-nothing ever waits for its locks. A command of DVC takes seconds of a core however little it does, so what
-arrives within a minute is taken over together. A cell that fails leaves its reason and stops no other.
+nothing ever waits for its locks. A command of DVC takes seconds of a core however little it does, the more the larger
+the tables are, so what arrives within some minutes is taken over together. A cell that fails leaves its reason and
+stops no other.
 """
 
 from __future__ import annotations
@@ -48,6 +49,8 @@ News = tuple[list[Work], str | bool | None]  # the same, or True: they have begu
 
 TOGETHER = 60.0
 """Seconds within which results are taken over together; a run that is killed before takes them over when it goes on."""
+MOST_RECORDING = 0.05
+"""The share of the time that recording may take: what takes longer to record is recorded less often."""
 
 
 class Runner:
@@ -105,8 +108,10 @@ class Runner:
                         results.append((group, message))
                 if len(results) == left or (results and monotonic() >= due):
                     left -= len(results)
+                    began = monotonic()
                     self.take_over(results, ended)
-                    results, due = [], monotonic() + TOGETHER
+                    took = monotonic() - began
+                    results, due = [], monotonic() + max(TOGETHER, took / MOST_RECORDING)
         finally:
             self._stop()
 
