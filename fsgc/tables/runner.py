@@ -1,7 +1,7 @@
 """Running the cells of the tables side by side on one machine.
 
 What the cells share (graphs, splits, episodes, prepared stores) is reproduced by DVC first. Then every model with its
-cells is computed in a process of its own, several at once; DVC only takes the results over, one command at a time, so
+cells is computed by a worker, several at once; DVC only takes the results over, one command at a time, so
 nothing ever waits for its locks. A command of DVC takes seconds of a core however little it does, the more the larger
 the tables are, so what arrives within some minutes is taken over together. A cell that fails leaves its reason and
 stops no other.
@@ -10,10 +10,7 @@ stops no other.
 from __future__ import annotations
 
 import json
-import os
 import queue
-import signal
-import subprocess
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -24,7 +21,7 @@ from fsgc.files import remove, replacing
 from fsgc.tables.dvc import Dvc
 from fsgc.tables.grid import CELLS, TABLES, CellKey
 from fsgc.tables.plan import Work, stages_of
-from fsgc.tables.processes import end_of, start_worker
+from fsgc.tables.processes import Worker
 from fsgc.tables.status import FAILED, METRICS, State, status_of
 from fsgc.tables.worker import STORES_ONLY
 
@@ -65,7 +62,7 @@ class Runner:
     def __init__(self, jobs: int, threads: int = 1) -> None:
         self.jobs, self.threads = jobs, threads
         self.dvc = Dvc(TABLES)
-        self._processes: set[subprocess.Popen[str]] = set()
+        self._workers: list[Worker] = []
         self._lock = Lock()
         self._stopped = False
 
@@ -78,7 +75,8 @@ class Runner:
             if step not in ("train", "evaluate")
         )
         self.dvc.repro("recipes")
-        self._compute(works, STORES_ONLY)
+        with self._worker() as worker:
+            worker.compute([STORES_ONLY, *(work.cell.name for work in works)])
         self.dvc.commit(*shared, may_fail=True)
 
     def run(self, works: Sequence[Work], started: Callable[[CellKey], None], ended: Callable[[Outcome], None]) -> None:
@@ -120,26 +118,23 @@ class Runner:
         todo: queue.SimpleQueue[list[Work]],
         news: queue.SimpleQueue[News],
     ) -> None:
-        while not self._stopped:
-            try:
-                group = todo.get_nowait()
-            except queue.Empty:
-                return
-            news.put((group, True))
-            news.put((group, self._compute(group)))
+        with self._worker() as worker:
+            while not self._stopped:
+                try:
+                    group = todo.get_nowait()
+                except queue.Empty:
+                    return
+                news.put((group, True))
+                news.put((group, worker.compute([work.cell.name for work in group])))
 
-    def _compute(self, group: Sequence[Work], *options: str) -> str | None:
-        """Compute the cells of a model in a process; the reason if that failed."""
-        names = [*options, *(work.cell.name for work in group)]
-        process = start_worker(names, self.threads)
+    def _worker(self) -> Worker:
+        """A worker that ends with the run."""
+        worker = Worker(self.threads)
         with self._lock:
-            self._processes.add(process)
+            self._workers.append(worker)
             if self._stopped:
-                process.kill()
-        reason = end_of(process)
-        with self._lock:
-            self._processes.discard(process)
-        return reason
+                worker.kill()
+        return worker
 
     def record(self, works: Sequence[Work]) -> None:
         """Record cells in DVC whose files, and whose models', are there."""
@@ -166,8 +161,8 @@ class Runner:
     def _stop(self) -> None:
         with self._lock:
             self._stopped = True
-            for process in self._processes:
-                os.killpg(process.pid, signal.SIGKILL)
+            for worker in self._workers:
+                worker.kill()
 
 
 def _arrived(news: queue.SimpleQueue[News], due: float | None) -> list[News]:

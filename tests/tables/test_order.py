@@ -7,7 +7,8 @@ import pytest
 
 from fsgc.tables import runner
 from fsgc.tables.grid import CellKey
-from fsgc.tables.plan import Work, work_of
+from fsgc.tables.plan import work_of
+from fsgc.tables.processes import Worker
 from fsgc.tables.runner import Result, Runner, starting_order
 from fsgc.tables.status import CellStatus, State, expected_seconds
 
@@ -56,16 +57,17 @@ def test_results_of_some_time_are_taken_over_together(
         now += recording
         taken.append([work.cell for group, _ in results for work in group])
 
-    def compute(group: Sequence[Work]) -> None:
-        before = cells.index(group[0].cell)
-        while len(taken) < (min(1, before) if wait else before):  # what came before has arrived
-            time.sleep(0.001)
+    class Quick(Worker):
+        def compute(self, words: Sequence[str]) -> None:
+            before = [cell.name for cell in cells].index(words[0])
+            while len(taken) < (min(1, before) if wait else before):  # what came before has arrived
+                time.sleep(0.001)
 
     cells = [_cell("pn", seed=seed) for seed in range(5)]
     running = Runner(jobs=1)
     monkeypatch.setattr(runner, "TOGETHER", together)
     monkeypatch.setattr(runner, "monotonic", lambda: now)
-    monkeypatch.setattr(running, "_compute", compute)
+    monkeypatch.setattr(runner, "Worker", Quick)
     monkeypatch.setattr(running, "take_over", take_over)
     begun: list[CellKey] = []
     running.run([work_of(cell, {}) for cell in cells], begun.append, lambda _: None)
