@@ -13,7 +13,7 @@ import numpy as np
 from fsgc.evaluation.outcomes import OUTCOMES, Outcomes
 from fsgc.tables.grid import CELLS, TABLES, CellKey
 from fsgc.tables.plan import Work
-from fsgc.tables.processes import end_of, start_worker
+from fsgc.tables.processes import Worker
 from fsgc.tables.status import METRICS
 from fsgc.tables.worker import INTO, STORES_ONLY
 from fsgc.workspace import Workspace
@@ -62,11 +62,11 @@ def _compared(work: Work, scratch: Path) -> Compared:
     before = CELLS / work.cell.name
     record = json.loads((before / METRICS).read_text(encoding="utf-8"))
     accuracy = float(record["accuracy"])
-    for options in ([STORES_ONLY], []):
-        words = [INTO, str(scratch), *options, work.cell.name]
-        reason = end_of(start_worker(words, int(record["threads"])))
-        if reason is not None:
-            return Compared(work.cell, accuracy, reason=reason)
+    with Worker(int(record["threads"])) as worker:
+        for options in ([STORES_ONLY], []):
+            reason = worker.compute([INTO, str(scratch), *options, work.cell.name])
+            if reason is not None:
+                return Compared(work.cell, accuracy, reason=reason)
     recorded, found = (Outcomes.load(root / OUTCOMES) for root in (before, scratch / before))
     if (recorded.stream, recorded.test_episodes) != (found.stream, found.test_episodes):
         return Compared(work.cell, accuracy, reason="its test episodes are others")

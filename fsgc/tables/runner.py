@@ -1,18 +1,16 @@
 """Running the cells of the tables side by side on one machine.
 
 What the cells share (graphs, splits, episodes, prepared stores) is reproduced by DVC first. Then every model with its
-cells is computed in a process of its own, several at once; DVC only takes the results over, one command at a time, so
-nothing ever waits for its locks. A command of DVC takes seconds of a core however little it does, so what
-arrives within a minute is taken over together. A cell that fails leaves its reason and stops no other.
+cells is computed by a worker, several at once; DVC only takes the results over, one command at a time, so
+nothing ever waits for its locks. A command of DVC takes seconds of a core however little it does, the more the larger
+the tables are, so what arrives within some minutes is taken over together. A cell that fails leaves its reason and
+stops no other.
 """
 
 from __future__ import annotations
 
 import json
-import os
 import queue
-import signal
-import subprocess
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -23,7 +21,7 @@ from fsgc.files import remove, replacing
 from fsgc.tables.dvc import Dvc
 from fsgc.tables.grid import CELLS, TABLES, CellKey
 from fsgc.tables.plan import Work, stages_of
-from fsgc.tables.processes import end_of, start_worker
+from fsgc.tables.processes import Worker
 from fsgc.tables.status import FAILED, METRICS, State, status_of
 from fsgc.tables.worker import STORES_ONLY
 
@@ -48,6 +46,8 @@ News = tuple[list[Work], str | bool | None]  # the same, or True: they have begu
 
 TOGETHER = 60.0
 """Seconds within which results are taken over together; a run that is killed before takes them over when it goes on."""
+MOST_RECORDING = 0.05
+"""The share of the time that recording may take: what takes longer to record is recorded less often."""
 
 
 class Runner:
@@ -62,7 +62,7 @@ class Runner:
     def __init__(self, jobs: int, threads: int = 1) -> None:
         self.jobs, self.threads = jobs, threads
         self.dvc = Dvc(TABLES)
-        self._processes: set[subprocess.Popen[str]] = set()
+        self._workers: list[Worker] = []
         self._lock = Lock()
         self._stopped = False
 
@@ -75,7 +75,8 @@ class Runner:
             if step not in ("train", "evaluate")
         )
         self.dvc.repro("recipes")
-        self._compute(works, STORES_ONLY)
+        with self._worker() as worker:
+            worker.compute([STORES_ONLY, *(work.cell.name for work in works)])
         self.dvc.commit(*shared, may_fail=True)
 
     def run(self, works: Sequence[Work], started: Callable[[CellKey], None], ended: Callable[[Outcome], None]) -> None:
@@ -105,8 +106,10 @@ class Runner:
                         results.append((group, message))
                 if len(results) == left or (results and monotonic() >= due):
                     left -= len(results)
+                    began = monotonic()
                     self.take_over(results, ended)
-                    results, due = [], monotonic() + TOGETHER
+                    took = monotonic() - began
+                    results, due = [], monotonic() + max(TOGETHER, took / MOST_RECORDING)
         finally:
             self._stop()
 
@@ -115,26 +118,23 @@ class Runner:
         todo: queue.SimpleQueue[list[Work]],
         news: queue.SimpleQueue[News],
     ) -> None:
-        while not self._stopped:
-            try:
-                group = todo.get_nowait()
-            except queue.Empty:
-                return
-            news.put((group, True))
-            news.put((group, self._compute(group)))
+        with self._worker() as worker:
+            while not self._stopped:
+                try:
+                    group = todo.get_nowait()
+                except queue.Empty:
+                    return
+                news.put((group, True))
+                news.put((group, worker.compute([work.cell.name for work in group])))
 
-    def _compute(self, group: Sequence[Work], *options: str) -> str | None:
-        """Compute the cells of a model in a process; the reason if that failed."""
-        names = [*options, *(work.cell.name for work in group)]
-        process = start_worker(names, self.threads)
+    def _worker(self) -> Worker:
+        """A worker that ends with the run."""
+        worker = Worker(self.threads)
         with self._lock:
-            self._processes.add(process)
+            self._workers.append(worker)
             if self._stopped:
-                process.kill()
-        reason = end_of(process)
-        with self._lock:
-            self._processes.discard(process)
-        return reason
+                worker.kill()
+        return worker
 
     def record(self, works: Sequence[Work]) -> None:
         """Record cells in DVC whose files, and whose models', are there."""
@@ -161,8 +161,8 @@ class Runner:
     def _stop(self) -> None:
         with self._lock:
             self._stopped = True
-            for process in self._processes:
-                os.killpg(process.pid, signal.SIGKILL)
+            for worker in self._workers:
+                worker.kill()
 
 
 def _arrived(news: queue.SimpleQueue[News], due: float | None) -> list[News]:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,7 +17,7 @@ from fsgc.tables import worker
 from fsgc.tables.check import check
 from fsgc.tables.grid import CELLS
 from fsgc.tables.plan import Work
-from fsgc.tables.processes import end_of
+from fsgc.tables.processes import Worker
 from tests.pipeline.project import tree
 from tests.small_tables import make_project
 
@@ -55,8 +54,13 @@ def works(made: Made) -> dict[str, Work]:
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Workers that are no processes of their own."""
     monkeypatch.setattr(worker, "_end_with_parent", lambda: None)
-    monkeypatch.setattr(module, "start_worker", lambda words, _threads: worker.main(list(words)))
-    monkeypatch.setattr(module, "end_of", lambda code: f"exit code {code}" if code else None)
+
+    class Quick(Worker):
+        def compute(self, words: Sequence[str]) -> str | None:
+            code = worker.main(list(words))
+            return f"exit code {code}" if code else None
+
+    monkeypatch.setattr(module, "Worker", Quick)
 
 
 def test_a_cell_comes_out_the_same_and_nothing_is_touched(project: Path, works: dict[str, Work]) -> None:
@@ -107,15 +111,6 @@ def test_stores_that_cannot_be_made_are_the_reason(
     assert capsys.readouterr().out == "Error: the disk is full\nFree some space\n"
 
 
-def test_a_worker_that_failed_is_quoted_whole() -> None:
-    with subprocess.Popen(
-        [sys.executable, "-c", "print('loading'); print('Error: the disk is full'); print('Free some space'); exit(1)"],
-        stdout=subprocess.PIPE,
-        text=True,
-    ) as process:
-        assert end_of(process) == "the disk is full\nFree some space"
-
-
 @pytest.mark.usefixtures("quick", "project")
 def test_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
     done = CliRunner().invoke(fsgc, ["tables", "check", "--only", GIN])
@@ -124,7 +119,7 @@ def test_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
     none = CliRunner().invoke(fsgc, ["tables", "check", "--only", "*-untrained-*"])
     assert none.exit_code == 1
     assert "none of these cells is computed" in none.output
-    monkeypatch.setattr(module, "end_of", lambda _: "the disk is full")
+    monkeypatch.setattr(f"{module.__name__}.Worker.compute", lambda *_: "the disk is full")
     failed = CliRunner().invoke(fsgc, ["tables", "check"])
     assert failed.exit_code == 1
     assert "the disk is full" in failed.output
