@@ -85,7 +85,7 @@ EDITS = (
     _for_avx2_too("fsgc.methods.maml.episode_kernel", "ad534fdb3c0fdbc9", "bc6331f1a1afc986"),
     Edit(
         "fsgc.native.library",
-        "5c31d7ecd772c4b9",
+        "5663a36068bc5a30",
         "379ba7ce4113c29c",
         "it chooses between libraries for AVX-512 and for AVX2, and lists those at hand with their processor",
         ("gin_kernel for AVX-512", "episode_kernel for AVX-512"),

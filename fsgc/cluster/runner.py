@@ -18,6 +18,7 @@ from fsgc.cluster.task import Answer, Orders, fulfil, places_of
 from fsgc.errors import FsgcError, SettingsError
 from fsgc.tables.grid import TABLES, CellKey
 from fsgc.tables.plan import Work
+from fsgc.tables.recorder import Recorder
 from fsgc.tables.runner import Outcome, Result, Runner, by_model
 
 OOM_RETRIES = "RAY_task_oom_retries"
@@ -75,17 +76,16 @@ class RayRunner(Runner):
     def run(self, works: Sequence[Work], started: Callable[[CellKey], None], ended: Callable[[Outcome], None]) -> None:
         """Compute the given cells, those of one model together, in the given order.
 
-        All tasks are handed to Ray at once, so that no worker ever waits for the driver. What has arrived while the
-        driver was busy is recorded together.
+        All tasks are handed to Ray at once, so that no worker ever waits for the driver.
         """
         groups: dict[Any, list[Work]] = {}
         waiting: list[Any] = []
         announced: set[Any] = set()
+        recorder = Recorder(self.record)
         try:
-            refused = self._submit(works, groups)
-            for group, _ in refused:
+            for group, reason in self._submit(works, groups):
                 _each(group, started)
-            self.take_over(refused, ended)
+                recorder.add(self.settle(group, reason, ended))
             waiting = list(groups)
             while waiting:
                 # Ray begins tasks in the order they were handed over: the first ones are those that run.
@@ -93,13 +93,16 @@ class RayRunner(Runner):
                     if task not in announced:
                         announced.add(task)
                         _each(groups[task], started)
-                done, _ = self._ray.wait(waiting, num_returns=1)
+                self._ray.wait(waiting, num_returns=1, timeout=recorder.patience())
                 done, waiting = self._ray.wait(waiting, num_returns=len(waiting), timeout=0, fetch_local=False)
                 for task in done:
                     if task not in announced:
                         _each(groups[task], started)
-                results = [(groups.pop(task), task) for task in done]
-                self.take_over([(group, self._receive(group, task)) for group, task in results], ended)
+                for task in done:
+                    group = groups.pop(task)
+                    recorder.add(self.settle(group, self._receive(group, task), ended))
+                recorder.record_if_due()
+            recorder.record()
         finally:
             for task in waiting:
                 self._ray.cancel(task, force=True)

@@ -49,7 +49,7 @@ def _found(module_file: str) -> tuple[ctypes.CDLL | None, str]:
 
 def _wanted() -> tuple[str, ...]:
     """The kinds of processors whose libraries may be used."""
-    value = os.environ.get(SWITCH, "1")
+    value = os.environ.get(SWITCH) or "1"
     if value in PROCESSORS:
         return (value,)
     if value in ("0", "1"):

@@ -1,10 +1,8 @@
 """Running the cells of the tables side by side on one machine.
 
 What the cells share (graphs, splits, episodes, prepared stores) is reproduced by DVC first. Then every model with its
-cells is computed by a worker, several at once; DVC only takes the results over, one command at a time, so
-nothing ever waits for its locks. A command of DVC takes seconds of a core however little it does, the more the larger
-the tables are, so what arrives within some minutes is taken over together. A cell that fails leaves its reason and
-stops no other.
+cells is computed by a worker, several at once; DVC only records the results, one command at a time, so nothing ever
+waits for its locks. A cell that fails leaves its reason and stops no other.
 """
 
 from __future__ import annotations
@@ -15,13 +13,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from threading import Lock, Thread
-from time import monotonic
 
 from fsgc.files import remove, replacing
 from fsgc.tables.dvc import Dvc
 from fsgc.tables.grid import CELLS, TABLES, CellKey
 from fsgc.tables.plan import Work, stages_of
 from fsgc.tables.processes import Worker
+from fsgc.tables.recorder import Recorder
 from fsgc.tables.status import FAILED, METRICS, State, status_of
 from fsgc.tables.worker import STORES_ONLY
 
@@ -43,11 +41,6 @@ class Outcome:
 
 Result = tuple[list[Work], str | None]  # the cells of a model, and why not all of them were computed
 News = tuple[list[Work], str | bool | None]  # the same, or True: they have begun
-
-TOGETHER = 60.0
-"""Seconds within which results are taken over together; a run that is killed before takes them over when it goes on."""
-MOST_RECORDING = 0.05
-"""The share of the time that recording may take: what takes longer to record is recorded less often."""
 
 
 class Runner:
@@ -95,21 +88,17 @@ class Runner:
         for thread in threads:
             thread.start()
         try:
-            left, due = len(groups), monotonic()  # the first result is taken over at once
-            results: list[Result] = []
+            left, recorder = len(groups), Recorder(self.record)
             while left:
-                for group, message in _arrived(news, due if results else None):
+                for group, message in _arrived(news, recorder.patience()):
                     if isinstance(message, bool):
                         for work in group:
                             started(work.cell)
                     else:
-                        results.append((group, message))
-                if len(results) == left or (results and monotonic() >= due):
-                    left -= len(results)
-                    began = monotonic()
-                    self.take_over(results, ended)
-                    took = monotonic() - began
-                    results, due = [], monotonic() + max(TOGETHER, took / MOST_RECORDING)
+                        left -= 1
+                        recorder.add(self.settle(group, message, ended))
+                recorder.record_if_due()
+            recorder.record()
         finally:
             self._stop()
 
@@ -139,24 +128,23 @@ class Runner:
     def record(self, works: Sequence[Work]) -> None:
         """Record cells in DVC whose files, and whose models', are there."""
         targets = (stage for work in works for stage in (f"train@{work.model}", f"evaluate@{work.cell.name}"))
-        if works:
-            self.dvc.commit(*dict.fromkeys(targets))
+        self.dvc.commit(*dict.fromkeys(targets))
 
-    def take_over(self, results: Sequence[Result], ended: Callable[[Outcome], None]) -> None:
-        """Record in DVC what is finished, in one command, note why the rest is not, and tell."""
-        outcomes = [
-            (work, None if reason is None or _is_fresh(work) else reason) for group, reason in results for work in group
-        ]
-        self.record([work for work, reason in outcomes if reason is None])
-        for work, reason in outcomes:
+    def settle(self, group: Sequence[Work], why: str | None, ended: Callable[[Outcome], None]) -> list[Work]:
+        """Tell which cells of a model are computed, and note why others are not; those that are to be recorded."""
+        finished: list[Work] = []
+        for work in group:
             mark = FAILED / f"{work.cell.name}.json"
+            reason = None if why is None or _is_fresh(work) else why
             if reason is None:
                 remove(mark)
+                finished.append(work)
             else:
                 command = f"cd tables && dvc repro evaluate@{work.cell.name}"
                 with replacing(mark) as partial:
                     partial.write_text(json.dumps({"reason": reason, "command": command}, indent=2) + "\n")
             ended(Outcome(work.cell, reason))
+        return finished
 
     def _stop(self) -> None:
         with self._lock:
@@ -165,11 +153,11 @@ class Runner:
                 worker.kill()
 
 
-def _arrived(news: queue.SimpleQueue[News], due: float | None) -> list[News]:
-    """All news there are; it is waited for the first, until the given time."""
+def _arrived(news: queue.SimpleQueue[News], patience: float | None) -> list[News]:
+    """All news there are; the first is waited for, at most so many seconds."""
     arrived: list[News] = []
     try:
-        arrived.append(news.get(timeout=None if due is None else max(0.0, due - monotonic())))
+        arrived.append(news.get(timeout=patience))
         while True:
             arrived.append(news.get_nowait())
     except queue.Empty:

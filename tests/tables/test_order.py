@@ -1,15 +1,8 @@
 from __future__ import annotations
 
-import time
-from collections.abc import Sequence
-
-import pytest
-
-from fsgc.tables import runner
 from fsgc.tables.grid import CellKey
 from fsgc.tables.plan import work_of
-from fsgc.tables.processes import Worker
-from fsgc.tables.runner import Result, Runner, starting_order
+from fsgc.tables.runner import starting_order
 from fsgc.tables.status import CellStatus, State, expected_seconds
 
 
@@ -42,36 +35,3 @@ def test_the_models_that_take_longest_begin_first_and_stay_together() -> None:
     assert [work.cell.model for work in wanted] == ["pn", "gin", "gin", "maml"], "as they were asked for"
     ungrouped = [work.cell for work in starting_order(works, {})]
     assert ungrouped == [_cell("pn"), _cell("gin"), _cell("gin", 10), _cell("maml")], "as they were listed"
-
-
-@pytest.mark.parametrize(("together", "recording"), [(60.0, 0.0), (0.0, 0.0), (0.0, 1000.0)])
-def test_results_of_some_time_are_taken_over_together(
-    together: float, recording: float, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A command of DVC each would cost more than a short cell; the longer one takes, the fewer there are."""
-    taken: list[list[CellKey]] = []
-    wait, now = together or recording, 0.0
-
-    def take_over(results: Sequence[Result], _: object) -> None:
-        nonlocal now
-        now += recording
-        taken.append([work.cell for group, _ in results for work in group])
-
-    class Quick(Worker):
-        def compute(self, words: Sequence[str]) -> None:
-            before = [cell.name for cell in cells].index(words[0])
-            while len(taken) < (min(1, before) if wait else before):  # what came before has arrived
-                time.sleep(0.001)
-
-    cells = [_cell("pn", seed=seed) for seed in range(5)]
-    running = Runner(jobs=1)
-    monkeypatch.setattr(runner, "TOGETHER", together)
-    monkeypatch.setattr(runner, "monotonic", lambda: now)
-    monkeypatch.setattr(runner, "Worker", Quick)
-    monkeypatch.setattr(running, "take_over", take_over)
-    begun: list[CellKey] = []
-    running.run([work_of(cell, {}) for cell in cells], begun.append, lambda _: None)
-    assert begun == cells
-    assert [cell for some in taken for cell in some] == cells
-    assert taken[0] == cells[:1], "a user sees the first at once"
-    assert len(taken) == (2 if wait else 5)
