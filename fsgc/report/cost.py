@@ -64,7 +64,7 @@ class CellCost:
         model: names its model.
         prepared: names its prepared store; empty if it needs none.
         preparation: seconds that store took; 0 if it needs none, or if that is not known.
-        measured: whether its seconds are its own; otherwise they are those of the median cell of its method.
+        measured: whether its seconds are its own; otherwise they are the median of the cells most like it.
     """
 
     key: CellKey
@@ -119,7 +119,7 @@ class Cost:
 
 
 def cell_costs(cells: Iterable[Cell | FaultyCell], project: Project) -> list[CellCost]:
-    """What each cell takes: as long as it did, else as the median cell of its method; empty if no time is known."""
+    """What each cell takes: as long as it did, else as the cells most like it; empty if no time is known."""
     found = list(cells)
     train, test = (_expected(found, part) for part in (_train_seconds, _test_seconds))
     if not test:
@@ -192,7 +192,7 @@ def _notes(costs: Sequence[CellCost], project: Project) -> list[str]:
     )
     guessed = sum(not cost.measured for cost in costs)
     if guessed:
-        notes.append(f"{guessed} of {len(costs)} cells have no time yet and are taken for the median of their method.")
+        notes.append(f"{guessed} of {len(costs)} cells have no time yet and count as those most like them.")
     stores = {cost.prepared for cost in costs if cost.prepared}
     unknown = stores - set(preparation_seconds(project.root) if project.root else ())
     if unknown:

@@ -106,17 +106,26 @@ def minutes_left(statuses: Sequence[CellStatus]) -> float | None:
 def expected_seconds(statuses: Sequence[CellStatus]) -> dict[CellKey, float]:
     """How long each cell will take on one core; empty if no cell's time is known.
 
-    A cell is taken to last as long as it did before, else as the median cell of its method, else as the median of all.
+    A cell is taken to last as long as it did before, else as the median of the cells most like it: other seeds, then
+    other shots, then other node inputs, then all cells of its method, then all cells.
     """
-    by_method: dict[str, list[float]] = {}
+    known: dict[tuple[object, ...], list[float]] = {}
     for each in statuses:
         if each.seconds is not None:
-            by_method.setdefault(each.cell.model, []).append(each.seconds)
-    if not by_method:
+            for kind in _kinds(each.cell):
+                known.setdefault(kind, []).append(each.seconds)
+    if not known:
         return {}
-    everything = statistics.median(seconds for known in by_method.values() for seconds in known)
-    medians = {model: statistics.median(known) for model, known in by_method.items()}
+    medians = {kind: statistics.median(seconds) for kind, seconds in known.items()}
     return {
-        each.cell: each.seconds if each.seconds is not None else medians.get(each.cell.model, everything)
+        each.cell: each.seconds
+        if each.seconds is not None
+        else next(medians[kind] for kind in _kinds(each.cell) if kind in medians)
         for each in statuses
     }
+
+
+def _kinds(cell: CellKey) -> list[tuple[object, ...]]:
+    """The cells that one is compared with, those most like it first."""
+    parts = (cell.model, cell.dataset, cell.features, cell.shots)
+    return [parts[:count] for count in range(len(parts), -1, -1)]

@@ -102,7 +102,7 @@ def test_what_cells_share_counts_once_and_what_is_missing_is_guessed(root: Path)
     assert wl["longest_cell_minutes"] == pytest.approx(1.0)
     # On one worker: what is prepared, then two tasks of two cells each.
     assert wl["hours_1_workers"] == pytest.approx((50 + 4 * 10 + 2 * MEASURED.transfer + 0.083) / 3600, abs=1e-6)
-    assert "5 of 8 cells have no time yet and are taken for the median of their method." in table.notes
+    assert "5 of 8 cells have no time yet and count as those most like them." in table.notes
     assert "The time of 1 of 2 prepared stores was not noted and is not counted." in table.notes
     prepared.write_text('{"triangles-wl": "long"}')
     assert _record(_table(root), "wl")["core_hours"] == pytest.approx(40 / 3600)

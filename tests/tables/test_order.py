@@ -6,18 +6,33 @@ from fsgc.tables.runner import starting_order
 from fsgc.tables.status import CellStatus, State, expected_seconds
 
 
-def _cell(model: str, shots: int = 5, seed: int = 0) -> CellKey:
-    return CellKey("enzymes", shots, model, seed)
+def _cell(model: str, shots: int = 5, seed: int = 0, dataset: str = "enzymes") -> CellKey:
+    return CellKey(dataset, shots, model, seed)
 
 
 def test_a_cell_is_expected_to_take_what_it_took_else_what_its_like_took() -> None:
     known = [CellStatus(_cell("pn", seed=seed), State.CURRENT, seconds=each) for seed, each in enumerate((10, 20, 90))]
     before = CellStatus(_cell("gsm"), State.STALE, seconds=500)
-    new = [CellStatus(_cell("pn", 10), State.MISSING), CellStatus(_cell("maml"), State.MISSING)]
-    expected = expected_seconds([*known, before, *new])
+    slow = CellStatus(_cell("pn", 10, dataset="reddit"), State.CURRENT, seconds=1000)
+    cells = {
+        "other seeds": _cell("pn", seed=3),
+        "other shots": _cell("pn", 10),
+        "other shots of Reddit": _cell("pn", dataset="reddit"),
+        "other inputs": CellKey("reddit", 5, "pn", 0, "structural"),
+        "all of pn": _cell("pn", dataset="coil_del"),
+        "all cells": _cell("maml"),
+    }
+    new = [CellStatus(cell, State.MISSING) for cell in cells.values()]
+    expected = expected_seconds([*known, before, slow, *new])
     assert expected[before.cell] == 500
-    assert expected[new[0].cell] == 20, "the median of pn"
-    assert expected[new[1].cell] == 55, "the median of 10, 20, 90 and 500"
+    assert {like: expected[cell] for like, cell in cells.items()} == {
+        "other seeds": 20,
+        "other shots": 20,
+        "other shots of Reddit": 1000,
+        "other inputs": 1000,
+        "all of pn": 55,  # the median of 10, 20, 90 and 1000
+        "all cells": 90,  # and 500
+    }
     assert expected_seconds(new) == {}
 
 
