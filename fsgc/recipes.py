@@ -2,9 +2,10 @@
 
 Code counts as syntax: each module as a digest of its syntax tree without docstrings, comments and annotations of local
 variables, so that rewording a sentence changes nothing; with a module counts the C++ file beside it, without comments.
-The modules are those that importing the step's module and the method's loads, found by reading the imports. Modules
-that only resolve names and settings are left out: what they decide stands in the recipe itself, and adding a method
-would otherwise change the recipes of all. An edit that changes no result is named in `fsgc.harmless`.
+The modules are those that importing the step's module and the method's loads, found by reading the imports, and those
+that one of them names in `LOADED_LATER` because a function imports them. Modules that only resolve names and settings
+are left out: what they decide stands in the recipe itself, and adding a method would otherwise change the recipes of
+all. An edit that changes no result is named in `fsgc.harmless`.
 
 A recipe decides whether DVC runs a step again, whether a cell of the tables is stale, and whether a killed training may
 be resumed.
@@ -132,16 +133,18 @@ def _settings(step: str, experiment: Experiment) -> dict[str, Any]:
 
 def code_of(modules: Iterable[str]) -> dict[str, str]:
     """Module -> digest of the syntax it counts as, for all modules of ours that importing `modules` loads."""
-    todo, found = list(modules), {}
+    todo, seen, found = list(modules), set[str](), dict[str, str]()
     # Of another package, which a method may come from, too.
     ours = frozenset((PACKAGE, *(module.split(".")[0] for module in todo if not module.endswith(".py"))))
     while todo:
         module = todo.pop()
         source = _source(module, ours)
-        if source is None or module in found or module in RESOLVED:
+        if source is None or module in seen or module in RESOLVED:
             continue
+        seen.add(module)
         found_digest, imports = _digest_and_imports(source, source.stat().st_mtime_ns)
-        found[module] = counted(module, found_digest)
+        if counts_as := counted(module, found_digest):
+            found[module] = counts_as
         parent = module.rpartition(".")[0]
         todo += [*imports, *([parent] if parent else [])]  # a package is loaded before its modules
     return dict(sorted(found.items()))
@@ -154,11 +157,16 @@ def _source(module: str, ours: frozenset[str]) -> Path | None:
         return None
     if module.endswith(".py"):  # a method from a file of the user's
         return Path(module)
-    try:
-        spec = find_spec(module)
-    except ModuleNotFoundError:  # `from a import b` may name something other than a module
-        return None
-    return Path(spec.origin) if spec is not None and spec.origin else None
+    # `find_spec` of a module would import the packages above it, and what these load.
+    top, *parts = module.split(".")
+    spec = find_spec(top)
+    if spec is None or not parts:
+        return Path(spec.origin) if spec is not None and spec.origin else None
+    for place in map(Path, spec.submodule_search_locations or ()):
+        for path in (place.joinpath(*parts).with_suffix(".py"), place.joinpath(*parts, "__init__.py")):
+            if path.is_file():
+                return path
+    return None  # `from a import b` may name something other than a module
 
 
 @cache
@@ -186,6 +194,9 @@ def _imported(tree: ast.Module) -> Iterator[str]:
         elif isinstance(node, ast.ImportFrom):
             yield str(node.module)
             yield from (f"{node.module}.{name.name}" for name in node.names)
+        elif isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "LOADED_LATER":
+            words = (each.value for each in ast.walk(node.value) if isinstance(each, ast.Constant))
+            yield from (word for word in words if isinstance(word, str))
 
 
 def _plain(node: Any, is_local: bool = False) -> Any:

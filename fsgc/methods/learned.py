@@ -7,19 +7,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-import pytorch_lightning as pl
 import torch
 import torch.nn.functional as F
-from torch import Tensor
+from torch import Tensor, nn
 
 from fsgc.data.encodings import FeatureTable
 from fsgc.data.graph_store import GraphStore
 from fsgc.episodes.batches import EpisodeBatch, Episodes, StoredBatches
 from fsgc.methods.contract import Method, Run
 from fsgc.nn.graph_tensors import GraphTensors
-from fsgc.training.fit import fit
 from fsgc.training.plan import Batches, BatchPlan
 from fsgc.training.report import FitReport
+
+LOADED_LATER = ("fsgc.training.fit",)
+"""Loads Lightning, which takes longer than all else together; only training needs it."""
 
 
 @dataclass(frozen=True)
@@ -47,18 +48,27 @@ def accuracy(scores: Tensor, labels: Tensor) -> Tensor:
     return (scores.detach().argmax(-1) == labels).float().mean()
 
 
-class LearnedMethod(pl.LightningModule, Method):
-    """A method with weights: what training needs beyond `Method` is `loss` and an optimiser.
+class LearnedMethod(nn.Module, Method):
+    """A method with weights: what training needs beyond `Method` is `loss` and `configure_optimizers`.
+
+    Lightning trains it as a `fsgc.training.trainee.Trainee`.
 
     Attributes:
         trains_on: `episodes`, the stored ones, or `graphs`, where `train_batches` draws its own batches.
+        trainer: Lightning's, while it is trained.
     """
 
     trains_on: ClassVar[str] = "episodes"
+    trainer: Any = None
 
     def __init__(self) -> None:
         super().__init__()
         self._graphs: GraphTensors | None = None
+
+    @property
+    def device(self) -> torch.device:
+        """Where its weights are."""
+        return next(self.parameters()).device
 
     def attach(self, episodes: Episodes) -> None:
         """Give the method the graphs that episodes refer to; they are no part of its weights."""
@@ -77,6 +87,8 @@ class LearnedMethod(pl.LightningModule, Method):
 
     def fit(self, run: Run) -> FitReport:
         """Train by gradient descent; the weights are then those of the best epoch by validation."""
+        from fsgc.training.fit import fit
+
         return fit(self, run)
 
     def state(self) -> dict[str, Any]:
@@ -92,10 +104,6 @@ class LearnedMethod(pl.LightningModule, Method):
         """Bring weights and graphs to a device."""
         self.to(device)
         self._graphs = self.graphs.to(torch.device(device))
-
-    def on_fit_start(self) -> None:
-        """Bring the graphs to where Lightning has put the weights."""
-        self.move(self.device)
 
     @abstractmethod
     def loss(self, batch: Any) -> Loss:
@@ -116,21 +124,9 @@ class LearnedMethod(pl.LightningModule, Method):
         scores = self.predict(batch)
         return cross_entropy(scores, batch), accuracy(scores, batch.labels)
 
-    def training_step(self, batch: Any, _index: int) -> dict[str, Tensor]:
-        """One step: Lightning minimises the `loss`, and hands all that is returned to the `Curves` callback."""
-        loss = self.loss(batch)
-        if self.trainer.progress_bar_callback is not None:  # Lightning takes longer over it than a short step
-            shown = {"loss": loss.total.detach(), "accuracy": loss.accuracy}
-            self.log_dict(shown, prog_bar=True, on_step=True, on_epoch=False, batch_size=1)
-        parts = {name: part.detach() for name, part in loss.parts.items()}
-        return {"loss": loss.total, "accuracy": loss.accuracy, **parts}
+    @abstractmethod
+    def configure_optimizers(self) -> Any:
+        """The optimiser, and a schedule of its learning rate if there is one, as Lightning takes them."""
 
-    def validation_step(self, batch: Any, _index: int) -> None:
-        """Log what validation looks at."""
-        loss, right = self.validate(batch)
-        values = {"val_loss": loss, "val_accuracy": right}
-        self.log_dict(values, prog_bar=True, on_step=False, on_epoch=True, batch_size=len(batch.graphs))
-
-    def transfer_batch_to_device(self, batch: Any, device: torch.device, _dataloader_idx: int) -> Any:
-        """Move the indices of a batch."""
-        return batch.to(device)
+    def on_validation_epoch_start(self) -> None:
+        """What is to be done before validation, with the weights as they are then; nothing for most."""

@@ -202,6 +202,7 @@ def _steps(method: LearnedMethod, episodes: Episodes, experiment: Experiment, bu
     import pytorch_lightning as pl
 
     from fsgc.training.plan import BatchPlan
+    from fsgc.training.trainee import Trainee
 
     logging.getLogger("pytorch_lightning").setLevel(logging.ERROR)
     warnings.filterwarnings("ignore", module="pytorch_lightning")
@@ -217,7 +218,8 @@ def _steps(method: LearnedMethod, episodes: Episodes, experiment: Experiment, bu
         enable_progress_bar=False, enable_model_summary=False,
     )  # fmt: skip
     # After the clock, one small batch of validation: a schedule of learning rates may ask for its loss.
-    trainer.fit(method, train_dataloaders=clock, val_dataloaders=method.val_batches(episodes, replace(plan, size=1)))
+    checked_once = method.val_batches(episodes, replace(plan, size=1))
+    trainer.fit(Trainee(method), train_dataloaders=clock, val_dataloaders=checked_once)
     method.move("cpu")
     method.eval()
     checks = method.val_batches(episodes, replace(plan, size=method.episodes_at_once))

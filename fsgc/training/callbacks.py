@@ -14,7 +14,7 @@ from fsgc.random import generator
 from fsgc.training.live import LiveRows, TrainingError
 
 if TYPE_CHECKING:
-    from fsgc.methods.learned import LearnedMethod
+    from fsgc.training.trainee import Trainee
 
 
 class SeedEachEpoch(pl.Callback):
@@ -69,16 +69,14 @@ class Curves(pl.Callback):
         self, trainer: pl.Trainer, module: pl.LightningModule, outputs: Any, batch: Any, _batch_idx: int
     ) -> None:
         """Note what `training_step` returned, without waiting for the device."""
-        method = cast("LearnedMethod", module)
         self._steps.append(outputs)
         self._count += len(batch.graphs)
         if trainer.progress_bar_callback is not None:
             rate = self._count / (time.perf_counter() - self._start)
-            method.log(f"{method.trains_on}/s", round(rate), prog_bar=True, batch_size=1)
+            module.log(f"{_unit(module)}/s", round(rate), prog_bar=True, batch_size=1)
 
     def on_train_epoch_end(self, trainer: pl.Trainer, module: pl.LightningModule) -> None:
         """Average the steps, check them, add a row."""
-        method = cast("LearnedMethod", module)
         columns = {name: torch.stack([step[name] for step in self._steps]).cpu() for name in self._steps[0]}
         bad = torch.nonzero(~torch.isfinite(columns["loss"]))
         if len(bad):
@@ -92,7 +90,7 @@ class Curves(pl.Callback):
         row = {name: float(values.double().mean()) for name, values in columns.items()}
         row |= {name: float(trainer.callback_metrics[name]) for name in ("val_loss", "val_accuracy")}
         row["seconds"] = time.perf_counter() - self._start
-        row[f"{method.trains_on}_per_second"] = self._count / row["seconds"]
+        row[f"{_unit(module)}_per_second"] = self._count / row["seconds"]
         self.rows.append(row)
         assert self._live is not None
         self._live.write(row)
@@ -111,11 +109,15 @@ class EpochLines(pl.Callback):
 
     def on_train_epoch_end(self, trainer: pl.Trainer, module: pl.LightningModule) -> None:
         """Print the epoch's row."""
-        method = cast("LearnedMethod", module)
-        row = self.curves.rows[-1]
+        row, unit = self.curves.rows[-1], _unit(module)
         print(
             f"epoch {trainer.current_epoch + 1}/{trainer.max_epochs}: loss {row['loss']:.4f}, "
             f"accuracy {row['accuracy']:.4f}, val_loss {row['val_loss']:.4f}, val_accuracy {row['val_accuracy']:.4f}, "
-            f"{row[f'{method.trains_on}_per_second']:.0f} {method.trains_on}/s",
+            f"{row[f'{unit}_per_second']:.0f} {unit}/s",
             flush=True,
         )
+
+
+def _unit(module: pl.LightningModule) -> str:
+    """What the method trains on."""
+    return cast("Trainee", module).method.trains_on

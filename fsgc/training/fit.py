@@ -20,6 +20,7 @@ from fsgc.training.data import MethodData
 from fsgc.training.plan import BatchPlan
 from fsgc.training.report import FitReport, peak_memory
 from fsgc.training.state import BEST, LAST, TrainingState
+from fsgc.training.trainee import Trainee
 
 if TYPE_CHECKING:
     from fsgc.methods.contract import Run
@@ -71,7 +72,7 @@ def fit(method: LearnedMethod, run: Run) -> FitReport:
         )
         data = MethodData(method, episodes, BatchPlan(settings.batch_size, settings.episodes_per_epoch, seed))
         try:
-            trainer.fit(method, datamodule=data, ckpt_path=state / LAST if last else None, weights_only=True)
+            trainer.fit(Trainee(method), datamodule=data, ckpt_path=state / LAST if last else None, weights_only=True)
         except SIGTERMException:  # asked to end, Lightning exits with code 0, as if the training were done
             raise SystemExit(128 + signal.SIGTERM) from None
         last = checkpoints.files.load_checkpoint(state / LAST)

@@ -5,9 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from dvclive.live import Live
-from scmrepo.exceptions import SCMError
-
 from fsgc.errors import FsgcError
 from fsgc.files import writing
 
@@ -24,6 +21,9 @@ class LiveRows:
     """
 
     def __init__(self, directory: Path) -> None:
+        from dvclive.live import Live  # loads much of DVC, which a search or a resolved name does not need
+        from scmrepo.exceptions import SCMError
+
         self.directory = directory
         try:
             with writing(directory):

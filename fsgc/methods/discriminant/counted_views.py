@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.sparse import csr_array
-from sklearn.utils.extmath import randomized_svd
 
 from fsgc.arrays import Floats, Ints
 from fsgc.methods.discriminant.graph_data import Fitted, GraphData, View
@@ -80,6 +79,8 @@ class WordView(View):
 
     def fit(self, data: GraphData, known: Ints) -> Fitted:
         """Vocabulary, inverse document frequencies and directions."""
+        from sklearn.utils.extmath import randomized_svd  # loads half of SciPy, which names and settings do not need
+
         counts = data.descriptors.counts["words"]
         vocabulary = counts.most_frequent(known, len(counts.code))
         occurs = np.asarray((counts.columns(vocabulary)[known] > 0).sum(axis=0)).ravel()

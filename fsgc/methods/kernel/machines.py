@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.svm import SVC
 
 from fsgc.arrays import Floats, Ints
 from fsgc.methods.kernel.blocks import spread
@@ -65,6 +63,9 @@ def one_machine(gram: Floats, y: Ints, c: float, max_iter: int) -> Floats:
         c: what a violated margin costs.
         max_iter: LIBSVM's steps for a pair of classes; one that has not arrived by then stays where it is.
     """
+    from sklearn.exceptions import ConvergenceWarning  # loads half of SciPy, which names and settings do not need
+    from sklearn.svm import SVC
+
     count = len(y)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
@@ -76,6 +77,9 @@ def one_machine(gram: Floats, y: Ints, c: float, max_iter: int) -> Floats:
 
 def _block_values(kernels: EpisodeKernels, c: float, max_iter: int) -> tuple[Floats, int]:
     """`decision_values` of a block of episodes."""
+    from sklearn.exceptions import ConvergenceWarning
+    from sklearn.svm import SVC
+
     shots = kernels.support.shape[1] // kernels.way
     y = np.repeat(np.arange(kernels.way), shots)
     values, arrived = [], []

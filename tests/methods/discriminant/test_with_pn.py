@@ -20,6 +20,7 @@ from fsgc.methods.prototypical.method import PrototypicalSettings
 from fsgc.training.checkpoint import TrainedModel
 from fsgc.training.run import fit_model
 from fsgc.training.settings import Training, TrainSettings
+from fsgc.training.trainee import Trainee
 from tests.noise import with_novel_noise
 
 pytestmark = pytest.mark.usefixtures("outside_any_repository")
@@ -116,7 +117,7 @@ def test_a_killed_training_resumes_and_the_model_file_is_whole(
         if moment == "after the last epoch":
             patch.setattr(Discriminant, "choose", die)
         else:
-            patch.setattr(DiscriminantPN, "on_train_epoch_start", _at_call(2, die), raising=False)
+            patch.setattr(Trainee, "on_train_epoch_start", _at_call(2, die), raising=False)
         with pytest.raises(_KilledError):
             fit_model(training, _run(episodes, tmp_path / "b"))
     resumed = fit_model(training, _run(episodes, tmp_path / "b"))
