@@ -184,6 +184,7 @@ def test_a_cell_that_fails_tells_why_and_stops_no_other(play: Play) -> None:
     assert _cells_committed(result) == ["triangles_gen-2shot-gin-seed0"]
 
 
+@pytest.mark.long
 def test_full_object_stores_lose_nothing(play: Play) -> None:
     result = play("store_is_full")
     _assert_complete(result)

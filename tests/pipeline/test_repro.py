@@ -56,6 +56,7 @@ def test_other_shots_need_other_episodes_only(project: Project) -> None:
     assert stores(project.data) == before
 
 
+@pytest.mark.long
 def test_another_seed_has_the_same_test_episodes(project: Project) -> None:
     ours = project.data / "episodes.zarr"
     before = {part: tree(ours / part) for part in ("test", "train", "val")}
@@ -126,6 +127,7 @@ def test_off_line_without_a_mirror(project: Project) -> None:
     assert {path.name for path in (project.data / ".partial").rglob("*") if path.is_file()} == {"lock"}
 
 
+@pytest.mark.long
 def test_an_experiment_of_the_command_line(project: Project) -> None:
     output = project.dvc("exp", "run", "episodes", "--name", "more-shots", "--set-param", "shots=10")
     assert "Ran experiment(s): more-shots" in output

@@ -106,7 +106,7 @@ def test_a_cell_that_fails_says_why_stops_no_other_and_is_tried_again(project: P
     broken["svc"]["default"]["c"] = 2.0  # so that the other cell has something to do as well
     path.write_text(yaml.safe_dump(broken))
     before = _written(project)
-    failed = project.fsgc("tables", "run", "-j", "2")
+    failed = project.fsgc("tables", "run")
     assert failed.code == 1
     assert "2 of 3 cells failed; the next run tries them again" in failed.errors
     assert "Traceback" not in failed.errors
@@ -168,6 +168,7 @@ def _wait_for(run: subprocess.Popen[bytes], phase: str) -> list[psutil.Process]:
     raise AssertionError(f"no process of {phase}")
 
 
+@pytest.mark.long
 def test_lists_that_do_not_fit_are_refused_before_anything_runs(project: Project) -> None:
     lists = project.root / "tables" / "params.yaml"
     before = tree(project.root / "tables" / "cells")
