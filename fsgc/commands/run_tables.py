@@ -75,9 +75,11 @@ def status(only: tuple[str, ...], verbose: bool) -> None:
     click.echo(", ".join(f"{counts[state]} {state}" for state in State if counts[state]))
     left = minutes_left(found)
     if left:
-        click.echo(f"about {left:.0f} minutes of one core are left, by what cells of the same methods took")
-    for edit in EDITS:
-        click.echo(f"{edit.module} counts as it was before an edit: {edit.why}", err=True)
+        click.echo(f"about {left:.0f} minutes of one core are left, by what the cells most like them took")
+    reasons = dict.fromkeys(edit.why for edit in EDITS)
+    for why in reasons:
+        modules = ", ".join(edit.module for edit in EDITS if edit.why == why)
+        click.echo(f"counted as before an edit: {modules}: {why}", err=True)
 
 
 @click.command()
