@@ -66,7 +66,7 @@ EDITS = (
     ),
     Edit(
         "fsgc.methods.learned",
-        "41670de25a73415b",
+        "e1fd2c38facd4b61",
         "488206fdbb273bb9",
         f"a step's values and speed are noted only where a progress bar shows them; {_OUT_OF_THE_METHOD}",
         ("triangles-5shot-gcn-seed1", "triangles-5shot-gat-seed2", "enzymes-5shot-pn-seed0", *_SAME_WEIGHTS),
@@ -79,7 +79,7 @@ EDITS = (
         ("triangles-5shot-gcn-seed1", "triangles-5shot-gat-seed2", "enzymes-5shot-pn-seed0", *_SAME_WEIGHTS),
     ),
     Edit("fsgc.training.fit", "6867b2a026897b6b", "ff7593e1e29e1a38", _OUT_OF_THE_METHOD, _SAME_WEIGHTS),
-    Edit("fsgc.training.trainee", "2888454119a1acf6", "", _OUT_OF_THE_METHOD, _SAME_WEIGHTS),
+    Edit("fsgc.training.trainee", "bd70c110a4390ff5", "", _OUT_OF_THE_METHOD, _SAME_WEIGHTS),
     Edit(
         "fsgc.nn.pooling",
         "29e371074cd97850",

@@ -51,7 +51,8 @@ def accuracy(scores: Tensor, labels: Tensor) -> Tensor:
 class LearnedMethod(nn.Module, Method):
     """A method with weights: what training needs beyond `Method` is `loss` and `configure_optimizers`.
 
-    Lightning trains it as a `fsgc.training.trainee.Trainee`.
+    Lightning trains it as a `fsgc.training.trainee.Trainee`; it may have Lightning's hooks, such as
+    `on_validation_epoch_start`.
 
     Attributes:
         trains_on: `episodes`, the stored ones, or `graphs`, where `train_batches` draws its own batches.
@@ -127,6 +128,3 @@ class LearnedMethod(nn.Module, Method):
     @abstractmethod
     def configure_optimizers(self) -> Any:
         """The optimiser, and a schedule of its learning rate if there is one, as Lightning takes them."""
-
-    def on_validation_epoch_start(self) -> None:
-        """What is to be done before validation, with the weights as they are then; nothing for most."""

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 class Trainee(pl.LightningModule):
     """The steps of training and validation around a method; its checkpoints hold the method's weights by their names.
 
+    The method's hooks are its own, but for `on_fit_start` and `on_fit_end`, which it has itself.
+
     Args:
         method: with its graphs.
     """
@@ -22,6 +24,9 @@ class Trainee(pl.LightningModule):
     def __init__(self, method: LearnedMethod) -> None:
         super().__init__()
         self.method = method
+        for name in dir(method):  # Lightning finds a hook by its name
+            if name.startswith("on_") and hasattr(pl.LightningModule, name) and name not in vars(Trainee):
+                setattr(self, name, getattr(method, name))
 
     def state_dict(self, *arguments: Any, **options: Any) -> Any:
         """The method's."""
@@ -43,10 +48,6 @@ class Trainee(pl.LightningModule):
     def on_fit_end(self) -> None:
         """Leave the method without a trainer, as it was."""
         self.method.trainer = None
-
-    def on_validation_epoch_start(self) -> None:
-        """Let the method do what it has to before validation."""
-        self.method.on_validation_epoch_start()
 
     def training_step(self, batch: Any, _index: int) -> dict[str, Tensor]:
         """One step: Lightning minimises the `loss`, and hands all that is returned to the `Curves` callback."""
