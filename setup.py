@@ -5,7 +5,6 @@ There is one for each kind of processor; which one is used is decided where it r
 Where there is no compiler the install goes on without: what is compiled, Python does as well, only slower.
 """
 
-import os
 from pathlib import Path
 
 from setuptools import Extension, setup
@@ -26,6 +25,5 @@ setup(
         )
         for path in sorted(Path("fsgc").rglob("*.cpp"))
         for processor, flags in PROCESSORS.items()
-    ],
-    options={"build_ext": {"parallel": os.cpu_count()}},  # one after the other they took most of the install
+    ]
 )
