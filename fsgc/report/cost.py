@@ -148,10 +148,12 @@ def cost_table(results: Results, project: Project, paper: Paper) -> Table:
     costs = cell_costs(results.cells, project)
     order = [row.model for row in paper.rows]
     places = {model: place for place, model in enumerate(order)}
-    parts = [("", "everything", "All cells", costs)] if costs else []
-    for variant, some in _grouped(costs, lambda key: variant_of(key)):
-        parts.append(("A row", variant, method_title(variant, paper), some))
-    parts[1:] = sorted(parts[1:], key=lambda part: (places.get(part[3][0].key.model, len(order)), part[1]))
+    of_rows = [("A row", name, method_title(name, paper), some) for name, some in _grouped(costs, variant_of)]
+    of_rows.sort(key=lambda part: (places.get(part[3][0].key.model, len(order)), part[1]))
+    first = min((cost.key.seed for cost in costs), default=0)
+    once = [cost for cost in costs if cost.key.seed == first]
+    whole = [("", "everything", "All cells", costs), ("", "one seed", "The first seed of all rows", once)]
+    parts = [*whole, *of_rows] if costs else []
     for column, some in _grouped(costs, lambda key: f"{key.dataset}-{key.shots}shot"):
         key = some[0].key
         parts.append(("A column", column, f"{dataset_title(key.dataset)}, {key.shots}-shot", some))

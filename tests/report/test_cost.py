@@ -43,15 +43,16 @@ def test_what_is_spent_is_added_up_by_row_and_by_column(cells_root: Path) -> Non
     _add(cells_root, CellKey("triangles", 5, "wl", 0), 0, 120)
     table = _table(cells_root)
     assert [row.title for row in table.rows] == [
-        "All cells", "WL", "PN", "ENZYMES, 10-shot", "TRIANGLES, 5-shot",
+        "All cells", "The first seed of all rows", "WL", "PN", "ENZYMES, 10-shot", "TRIANGLES, 5-shot",
     ]  # fmt: skip
-    assert [row.group for row in table.rows] == ["", *["A row"] * 2, *["A column"] * 2]
+    assert [row.group for row in table.rows] == [*[""] * 2, *["A row"] * 2, *["A column"] * 2]
     pn, column = _record(table, "pn"), _record(table, "triangles-5shot")
     assert (pn["cells"], pn["core_hours"]) == (3, pytest.approx((3660 + 3060 + 630) / 3600))
     assert (pn["median_cell_minutes"], pn["longest_cell_minutes"]) == (51, 61)
     assert (column["cells"], column["core_hours"]) == (3, pytest.approx((3660 + 3060 + 120) / 3600))
     everything = _record(table, "everything")
     assert everything["core_hours"] == pytest.approx((3660 + 3060 + 630 + 120) / 3600)
+    assert _record(table, "one seed")["core_hours"] == pytest.approx((3660 + 630 + 120) / 3600)
     # On paper: 1 worker does all, one after the other; 8 are more than there are tasks, so the longest decides.
     one = 3660 + 3060 + 630 + 120 + 4 * MEASURED.transfer + MEASURED.submit + MEASURED.receive
     assert everything["hours_1_workers"] == pytest.approx(one / 3600, abs=1e-6)
