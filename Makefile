@@ -24,7 +24,7 @@ repro: $(STAMP)  ## run the default experiment of params.yaml end to end
 
 # Two files of tests at a time, each on one core; the tests of a file share what they have computed. In the order of
 # their names: by the number of their tests, the few that take minutes would all come last.
-test: lint browser  ## lint, types and tests; the eight longest only with pytest --full-reliability
+test: lint browser  ## lint, types and tests; the longest only with pytest --full-reliability
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 # A Chromium that CHROMIUM names or the path has is used; root on Debian installs one; elsewhere its tests are skipped.
