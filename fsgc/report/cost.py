@@ -169,10 +169,10 @@ def cost_table(results: Results, project: Project, paper: Paper) -> Table:
         rows.append(Row(title, values, group))
     headings = (
         Heading("cells"),
-        Heading("median", "One cell, minutes"),
-        Heading("longest", "One cell, minutes"),
+        Heading("median", "Minutes per cell"),
+        Heading("longest", "Minutes per cell"),
         Heading("core hours"),
-        *(Heading(f"{workers} worker{'s' * (workers > 1)}", "Hours on") for workers in WORKERS),
+        *(Heading(f"{workers} worker{'s' * (workers > 1)}", "Hours with") for workers in WORKERS),
     )
     hint = "" if costs else f"No cell is computed yet. Run: {RUN_ALL}"
     notes = (*NOTES, *_notes(costs, project), *origin_notes(list(results.found.values())))
@@ -189,12 +189,14 @@ def _notes(costs: Sequence[CellCost], project: Project) -> list[str]:
     tasks = list(Cost(tuple(costs)).tasks().values())
     useful = next(w for w in range(1, len(tasks) + 1) if w == len(tasks) or _held_back(tasks, w) != "work")
     notes.append(
-        f"More than {useful} workers do not help all cells: the longest of {len(tasks)} tasks takes "
+        f"More than {useful} workers do not finish all cells sooner: the longest of {len(tasks)} tasks takes "
         f"{max(tasks) / 60:.0f} minutes, and a task is not divided."
     )
     guessed = sum(not cost.measured for cost in costs)
     if guessed:
-        notes.append(f"{guessed} of {len(costs)} cells have no time yet and count as those most like them.")
+        notes.append(
+            f"{guessed} of {len(costs)} cells have no time yet and are assumed to take as long as similar ones."
+        )
     stores = {cost.prepared for cost in costs if cost.prepared}
     unknown = stores - set(preparation_seconds(project.root) if project.root else ())
     if unknown:

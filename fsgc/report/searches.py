@@ -41,7 +41,7 @@ NOTES = (
         "γ: how far variances within classes are evened out; ε: what is added to them; ρ: the weight of directions in "
         "which class means do not differ (0: all count alike); τ: the shrinkage of the discriminant (∞: nearest mean)."
     ),
-    "A click on an accuracy of the method in the tables above shows every choice that its first seed tried.",
+    "On the page (report.html), a click on an accuracy of the method shows every choice that its first seed tried.",
 )
 
 
@@ -159,8 +159,8 @@ def search_table(results: Results, paper: Paper, kept: Kept | None = None) -> Ta
             ]
     if not rows:
         return None
-    heads = ("views", "γ", "ε", "ρ", "τ", "accuracy there, %", "tried")
-    title = f"What the search of {method_title(METHOD, paper)} took"
+    heads = ("views", "γ", "ε", "ρ", "τ", "accuracy in the search, %", "tried")
+    title = f"What the search of the {method_title(METHOD, paper).lower()} chose"
     frame = pl.DataFrame(records, schema=SCHEMA)
     notes = (*NOTES, *filter(None, [kept.note(SEARCH, shown)]))
     return Table("search", title, "Seed", tuple(map(Heading, heads)), tuple(rows), frame, notes)
