@@ -52,7 +52,7 @@ class MethodEngine(Engine):
         if self.encoder:
             try:
                 features = self.encoder.encode(graphs)
-            except (ValueError, IndexError, TypeError) as error:
+            except (ValueError, IndexError, TypeError, MemoryError) as error:
                 raise StoreError(f"the model file cannot make features of graphs ({error}); train it again") from error
             if features.table.shape[1] != self.width:
                 raise StoreError(
