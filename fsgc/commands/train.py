@@ -19,7 +19,7 @@ from fsgc.settings import PARAMS_FILE
 @click.option(
     "-o", "--out", required=True, type=click.Path(dir_okay=False, path_type=Path), help="The model file to write."
 )
-@click.option("--force", is_flag=True, help="Overwrite the model file, its report and curves if they exist.")
+@click.option("--force", is_flag=True, help="Overwrite the model file and its report if they exist.")
 @click.option("--preset", help="Another preset than that of the settings file: paper or authors.")
 @click.option(
     "--features", help="Other node features than that of the settings file, such as degree_onehot+label_onehot."
@@ -37,8 +37,8 @@ def train(
 ) -> None:  # fmt: skip
     """Train the method MODEL on the stored episodes of DATASET; data that is not there yet is made first.
 
-    A run that was killed resumes from its last epoch. A report and the curves go beside the model
-    file, as .json and .curves.
+    A run that was killed resumes from its last epoch. A report and the curves go beside the model file, as .json and
+    .curves.
 
     \b
     Example:
@@ -63,7 +63,7 @@ def train(
     for path in (out, report, curves):
         if source is not None and source.resolve().is_relative_to(path.resolve()):
             raise SettingsError(f"{path} would overwrite the graphs of {dataset!r}; choose another name with -o")
-        if path.exists() and not force:
+        if path.exists() and path != curves and not force:  # a killed run leaves its curves, and resumes
             raise StoreError(f"{path} exists; choose another name with -o, or overwrite it with --force")
     keys = {"model": model, "dataset": dataset, "shots": shots, "seed": seed}
     keys |= {name: value for name, value in (("preset", preset), ("features", features)) if value is not None}
