@@ -37,6 +37,8 @@ class MethodEngine(Engine):
         self.name, self.method, self.way, self.width = name, method, shape.way, shape.num_features
         if isinstance(method, KernelMethod):
             restored = None  # a kernel has learned nothing of the labels of other graphs: it compares those it is given
+            if method.kernel_settings.node_labels != "attributes":
+                self.features = ("label_onehot",)
         self.encoder = restored.inputs.encoder if restored else None
         self.transductive = method.transductive
         if restored:

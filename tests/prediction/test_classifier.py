@@ -227,6 +227,17 @@ def test_a_kernel_from_a_file_compares_the_graphs_it_is_given(name: str, model_f
     np.testing.assert_allclose(found, FewShotClassifier(name).fit(graphs, labels).predict_proba(new))
 
 
+def test_a_kernel_needs_no_attributes() -> None:
+    graphs, labels = _unequal()
+    new, _ = shapes(2, 3, ("ring",))
+    classifier = FewShotClassifier("wl").fit(graphs, labels)
+    expected = classifier.predict_proba(new)
+    for graph in new:
+        for values in dict(graph.nodes(data=True)).values():
+            del values["weight"]
+    np.testing.assert_array_equal(classifier.predict_proba(new), expected)
+
+
 def test_unknown_node_labels_are_told(model_file: Callable[[str], Path]) -> None:
     classifier = FewShotClassifier(model_file("pn")).fit(*_unequal())
     new, _ = shapes(2, 3, ("ring",))
