@@ -4,7 +4,7 @@ BIN := .venv/bin
 STAMP := .venv/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help install repro test lint browser bench clean
+.PHONY: help install repro test pytest lint browser bench clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -22,9 +22,12 @@ repro: $(STAMP)  ## run the default experiment of params.yaml end to end
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/dvc repro
 	@$(BIN)/fsgc results
 
+test: $(STAMP) browser  ## lint, types and tests; the longest only with pytest --full-reliability
+	@$(MAKE) --no-print-directory --jobs=2 lint pytest
+
 # Two files of tests at a time, each on one core; the tests of a file share what they have computed. In the order of
 # their names: by the number of their tests, the few that take minutes would all come last.
-test: lint browser  ## lint, types and tests; the eight longest only with pytest --full-reliability
+pytest: $(STAMP)  ## the tests alone
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 # A Chromium that CHROMIUM names or the path has is used; root on Debian installs one; elsewhere its tests are skipped.

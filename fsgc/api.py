@@ -101,7 +101,7 @@ def read_graphs(reader: str, directory: str | Path, **options: Any) -> GraphStor
         directory: where the files are.
         options: what the reader wants to know, e.g. `prefix="MUTAG"` for `tu` or `file="mine.txt"` for `gsm`.
     """
-    known = [name for name in READERS if name not in ("triangles_gen", "r52")]
+    known = [name for name in READERS if name not in ("triangles_gen", "r52", "own")]
     if reader not in known:
         raise SettingsError(f"reader must be one of {', '.join(known)}, got {reader!r}", key="reader")
     try:
@@ -124,7 +124,13 @@ def ensure_graphs(workspace: Workspace, experiment: Experiment) -> None:
 def ensure_split(workspace: Workspace, experiment: Experiment, any_settings: bool = False) -> None:
     """Have the split of an experiment."""
     ensure_graphs(workspace, experiment)
-    path = workspace.split(experiment.keys.dataset, experiment.keys.seed)
+    keys = experiment.keys
+    path = workspace.split(keys.dataset, keys.seed)
+    if path.exists() and not _is_made("split", path, workspace, experiment, any_settings):
+        # What was made of the old split has classes where they no longer belong. Without their notes these stores are
+        # made again, also if this process ends before they are.
+        for note in workspace.notes_after_split(keys.dataset, keys.seed):
+            note.unlink(missing_ok=True)
     _ensure("split", path, workspace, experiment, split.run, any_settings)
 
 

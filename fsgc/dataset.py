@@ -76,14 +76,16 @@ class Dataset:
     @classmethod
     def from_pyg(cls, graphs: Iterable[Any], labels: Sequence[Hashable] | None = None, name: str = "mine") -> Dataset:
         """PyG graphs; the class of each is its `y` unless `labels` are given."""
-        return cls(raw_from_pyg(graphs, _texts(labels)), name)
+        listed = list(graphs)
+        return cls(raw_from_pyg(listed, _texts(labels, len(listed))), name)
 
     @classmethod
     def from_networkx(
         cls, graphs: Iterable[Any], labels: Sequence[Hashable] | None = None, name: str = "mine"
     ) -> Dataset:
         """Take networkx graphs; the class of each is its attribute `label` unless `labels` are given."""
-        return cls(raw_from_networkx(graphs, _texts(labels)), name)
+        listed = list(graphs)
+        return cls(raw_from_networkx(listed, _texts(labels, len(listed))), name)
 
     @property
     def classes(self) -> Mapping[str, int]:
@@ -110,7 +112,7 @@ class Dataset:
         """
         used = {c: count for c, count in self.classes.items() if count >= min_class}
         small = {c: count for c, count in self.classes.items() if c not in used}
-        proposed = propose_split(self.name, used, way, _texts(novel), small)
+        proposed = propose_split(self.name, used, way, None if novel is None else [str(c) for c in novel], small)
         named = self.raw.named(classes=list(used))
         place = {c: number for number, c in enumerate(used)}
         base = [place[c] for c in proposed.base]
@@ -212,5 +214,19 @@ def prepared_for(model: str, episodes: Episodes) -> Episodes:
     return replace(episodes, prepared=folder / "store.zarr")
 
 
-def _texts(labels: Sequence[Hashable] | None) -> list[str] | None:
-    return None if labels is None else [str(label) for label in labels]
+def _texts(labels: Sequence[Hashable] | None, graphs: int) -> list[str] | None:
+    """The names of classes; labels that differ must have names that differ."""
+    if labels is None:
+        return None
+    listed = list(labels)
+    if len(listed) != graphs:
+        raise DataFormatError(f"{len(listed)} labels for {graphs} graphs")
+    named: dict[str, Hashable] = {}
+    for label in listed:
+        if label is None or label != label:
+            raise DataFormatError(f"a label is {label}; every graph needs a class")
+        if named.setdefault(str(label), label) != label:
+            raise DataFormatError(
+                f"the labels {named[str(label)]!r} and {label!r} differ, but their names are the same"
+            )
+    return [str(label) for label in listed]

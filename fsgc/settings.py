@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import functools
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Hashable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, TypeVar, dataclass_transform, get_args, get_type_hints
 
@@ -138,7 +138,7 @@ def load_params(path: Path = PARAMS_FILE) -> dict[str, Any]:
             raise SettingsError(f"{path} is larger than {_LARGEST_FILE} bytes; settings are not")
         text = path.read_text(encoding="utf-8")
         _check_shape(path, text)
-        content = yaml.safe_load(text)
+        content = yaml.load(text, Loader=_UniqueKeys)  # noqa: S506  (it is a safe loader)
     except FileNotFoundError:
         raise SettingsError(f"{path} does not exist in {Path.cwd()}; run this from the project's root") from None
     except OSError as error:
@@ -152,6 +152,20 @@ def load_params(path: Path = PARAMS_FILE) -> dict[str, Any]:
     if not isinstance(content, dict):
         raise SettingsError(f"{path} must have keys and values at the top level")
     return content
+
+
+class _UniqueKeys(yaml.SafeLoader):
+    """YAML whose last one of several equal keys does not silently win."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
+        """A mapping; a key that comes twice is an error with its line."""
+        seen: set[str] = set()
+        for key, _ in node.value:
+            if isinstance(key, yaml.ScalarNode):
+                if key.value in seen:
+                    raise yaml.constructor.ConstructorError(None, None, f"{key.value!r} comes twice", key.start_mark)
+                seen.add(key.value)
+        return super().construct_mapping(node, deep)
 
 
 def _check_shape(path: Path, text: str) -> None:

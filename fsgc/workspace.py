@@ -82,6 +82,11 @@ class Workspace:
         """The file that tells by which recipe a store was made."""
         return self.root / ".recipes" / store.relative_to(self.root).with_suffix(".json")
 
+    def notes_after_split(self, dataset: str, seed: int) -> list[Path]:
+        """The notes of all stores that were made of a split: episodes, and what methods have prepared."""
+        notes = self.root / ".recipes"
+        return [*notes.glob(f"episodes/{dataset}-*shot-seed{seed}.json"), *notes.glob(f"prepared/{dataset}-*.json")]
+
     def episode_stores(self, dataset: str) -> list[Path]:
         """Every episode store of a dataset that exists, in the order of their names."""
         return sorted(self.root.glob(f"episodes/{dataset}-*shot-seed*.zarr"))

@@ -9,6 +9,7 @@ import torch
 
 import fsgc
 from fsgc.data.catalog import load_catalog
+from fsgc.data.splits import SplitSettings
 from fsgc.errors import SettingsError, StoreError
 from fsgc.files import remove
 
@@ -43,6 +44,16 @@ def test_other_settings_draw_anew_and_keep_the_first_episodes() -> None:
     np.testing.assert_array_equal(more.store.train(1), first)
 
 
+def test_episodes_follow_their_split() -> None:
+    """Graphs that have moved from validation to training must not stay in the stored episodes."""
+    before = fsgc.load_episodes("triangles_gen", shots=5, settings=SMALL)
+    split = fsgc.load_split("triangles_gen", settings=SplitSettings(held_out_share=0.15))
+    assert not np.isin(before.store.val, split.held_out).all()
+    after = fsgc.load_episodes("triangles_gen", shots=5)
+    assert np.isin(after.store.val, split.held_out).all()
+    assert not np.isin(after.store.train(0), split.held_out).any()
+
+
 def test_features_can_be_chosen() -> None:
     episodes = fsgc.load_episodes("triangles_gen", 5, settings=SMALL, features=["degree"])
     assert episodes.features.rows().shape == (int(episodes.graphs.node_ptr[-1]), 1)
@@ -75,7 +86,7 @@ def test_a_whole_store_in_the_wrong_place_is_refused(workspace: Path, wrong: str
 def test_graphs_of_ones_own_are_read(tmp_path: Path) -> None:
     (tmp_path / "mine.txt").write_text("1\n2 7\n0 1 1\n0 1 0\n")
     assert fsgc.read_graphs("gsm", tmp_path, file="mine.txt").y.tolist() == [7]
-    with pytest.raises(SettingsError, match="reader must be one of gsm, tu, as_maml, own, got 'xls'"):
+    with pytest.raises(SettingsError, match="reader must be one of gsm, tu, as_maml, got 'xls'"):
         fsgc.read_graphs("xls", tmp_path)
     with pytest.raises(SettingsError, match="the reader 'tu' needs the option 'prefix'"):
         fsgc.read_graphs("tu", tmp_path)

@@ -138,3 +138,9 @@ def test_train_and_evaluate_without_dvc(tmp_path: Path) -> None:
     assert again.exit_code == 1
     assert f"{model} exists; choose another name with -o, or overwrite it with --force" in again.output
     assert "does not exist; train a model" in _run("evaluate", str(tmp_path / "no.pt")).output
+    other = _run("evaluate", str(model), "-k", "3")
+    assert other.exit_code == 0, other.output
+    assert "3-shot" in other.output
+    assert "Warning" not in other.output
+    for directory, shots in (("pn.results", 5), ("pn.triangles_gen-3shot.results", 3)):
+        assert json.loads((tmp_path / directory / "record.json").read_text())["shots"] == shots, "side by side"

@@ -64,6 +64,12 @@ def test_what_cannot_be() -> None:
         fsgc.Dataset.from_networkx(graphs, labels).split(way=2)
     with pytest.raises(DataFormatError, match="20 graphs have no class, the first is '1'"):
         fsgc.Dataset.from_networkx(graphs)
+    for count in (2, 30):
+        with pytest.raises(DataFormatError, match=f"{count} labels for 20 graphs"):
+            fsgc.Dataset.from_networkx(graphs, ["x"] * count)
+    for bad, message in (([1, "1"], "the labels 1 and '1' differ"), ([1, None], "is None"), ([1, float("nan")], "nan")):
+        with pytest.raises(DataFormatError, match=message):
+            fsgc.Dataset.from_networkx(graphs[:2], bad)
     episodes = fsgc.Dataset.from_networkx(*shapes(20)).split(way=2).episodes(2, FEW)
     with pytest.raises(SettingsError, match="speed"):
         fsgc.train("pn", episodes, speed=3)

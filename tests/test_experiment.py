@@ -3,36 +3,21 @@ from __future__ import annotations
 import copy
 import json
 import re
-from collections.abc import Iterator
 from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from fsgc.data.catalog import load_catalog
 from fsgc.data.splits import SplitSettings
-from fsgc.episodes.settings import EpisodeSettings
 from fsgc.errors import FsgcError, SettingsError
 from fsgc.experiment import Experiment, Keys, as_settings, check_params
 from fsgc.methods.prototypical.method import PrototypicalSettings
 from fsgc.methods.registry import METHODS
 from fsgc.nn.settings import EmbedderSettings
 from fsgc.training.settings import TrainSettings
-
-PARAMS: dict[str, Any] = yaml.safe_load((Path(__file__).parents[1] / "params.yaml").read_text())
-SECTIONS = {
-    "train": TrainSettings,
-    "embedder": EmbedderSettings,
-    **{entry.section: entry.method().settings_type for entry in METHODS.values()},
-    **{
-        wanted.section: wanted.settings_type
-        for wanted in (entry.method().preparation for entry in METHODS.values())
-        if wanted is not None
-    },
-}
-FLAT = {"split": SplitSettings, "episodes": EpisodeSettings}
+from tests.params_sections import FLAT, PARAMS, SECTIONS
 
 
 def _experiment(params: dict[str, Any], model: str = "pn", dataset: str = "enzymes", **keys: Any) -> Experiment:
@@ -248,70 +233,6 @@ def test_missing_keys_are_named() -> None:
         Experiment.from_params({})
     with pytest.raises(SettingsError, match=r"^model is missing"):
         Experiment.from_params({"dataset": "enzymes"})
-
-
-# Unknown keys, at every level.
-
-
-def _levels() -> Iterator[tuple[str, ...]]:
-    """The path of every part of the file that has keys, and of those that it may have."""
-    yield ()
-    yield from ((name,) for name in FLAT)
-    for name in SECTIONS:
-        layers = [("default",), ("enzymes",), ("presets", "authors")]
-        yield (name,)
-        yield from ((name, *layer) for layer in layers)
-        if name not in ("train", "embedder"):
-            yield from ((name, *layer, "train") for layer in [(), *layers])
-
-
-@pytest.mark.parametrize("path", list(_levels()), ids=".".join)
-def test_an_unknown_key_is_refused_by_its_full_name(path: tuple[str, ...]) -> None:
-    params = copy.deepcopy(PARAMS)
-    at = params
-    for name in path:
-        at = at.setdefault(name, {})
-    at["wdth"] = 5
-    full = ".".join((*path, "wdth"))
-    with pytest.raises(SettingsError, match=rf"^{re.escape(full)} is unknown(\.|; did you mean '\w+'\?) The keys here"):
-        check_params(params)
-
-
-def test_the_nearest_key_is_suggested() -> None:
-    for path, wrong, right in (
-        ((), "datset", "dataset"),
-        (("embedder", "default"), "wdth", "width"),
-        (("prototypical", "enzymes"), "lambda_mixpu", "lambda_mixup"),
-        (("maml", "train"), "patence", "patience"),
-        (("kernel",), "redit", "reddit"),
-    ):
-        params = copy.deepcopy(PARAMS)
-        at: dict[str, Any] = params
-        for name in path:
-            at = at.setdefault(name, {})
-        at[wrong] = 5
-        full = ".".join((*path, wrong))
-        with pytest.raises(SettingsError, match=rf"^{full} is unknown; did you mean '{right}'\?"):
-            check_params(params)
-
-
-@pytest.mark.parametrize("section", [*FLAT, *SECTIONS])
-@pytest.mark.parametrize("value", [5, "x", [1]])
-def test_a_section_without_keys_is_refused(section: str, value: Any) -> None:
-    with pytest.raises(SettingsError, match=rf"^{section} must have keys with values below it, got "):
-        check_params({**PARAMS, section: value})
-
-
-@pytest.mark.parametrize("strange", [5, None, True, 1.5])
-def test_keys_that_are_no_words_are_our_error(strange: Any) -> None:
-    for path in ((), ("split",), ("embedder",), ("embedder", "default"), ("maml", "presets"), ("maml", "train")):
-        params = copy.deepcopy(PARAMS)
-        at: Any = params
-        for name in path:
-            at = at.setdefault(name, {})
-        at[strange] = {"lr": 1}
-        with pytest.raises(SettingsError):
-            check_params(params)
 
 
 def test_a_preset_may_have_a_dot_in_its_name() -> None:

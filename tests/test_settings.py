@@ -149,6 +149,7 @@ HOSTILE = {
     "a large file": (b"a: 1 " + b"#" * 1_000_001, "is larger than 1000000 bytes"),
     "code": (b"a: !!python/object/apply:os.system [echo]\n", "is not valid YAML"),
     "a key that is a list": (b"? [a, b]\n: 1\n", "is not valid YAML"),
+    "a section twice": (b"pn:\n  a: 1\nsvc:\n  b: 1\npn:\n  c: 1\n", "'pn' comes twice"),
     "a date": (b"a: 2001-99-99\n", "has a value that cannot be read"),
 }
 

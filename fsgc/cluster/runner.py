@@ -130,14 +130,17 @@ class RayRunner(Runner):
         except self._ray.exceptions.RayError as error:
             return self._lost(error)
         # Only what was asked for is written, wherever a worker says its files belong.
-        for place in places_of(group):
-            if place in answer.files:
-                unpack(answer.files[place], TABLES / place)
+        try:
+            for place in places_of(group):
+                if place in answer.files:
+                    unpack(answer.files[place], TABLES / place)
+        except FsgcError as error:
+            return str(error)
         return answer.reason or None
 
     def _lost(self, error: Exception) -> str:
         """Why there is no answer to an order."""
-        errors, times = self._ray.exceptions, f"{self.retries + 1} times"
+        errors, times = self._ray.exceptions, f"{self.retries + 1} times" if self.retries else "once"
         if isinstance(error, errors.OutOfMemoryError):
             return f"Ray ended its worker {times} because the node was out of memory; reserve more --threads for each"
         if isinstance(error, errors.NodeDiedError):

@@ -11,7 +11,7 @@ from fsgc.errors import SettingsError
 
 @click.command()
 @click.argument("keys", nargs=-1, metavar="KEY...")
-@click.option("--all", "everything", is_flag=True, help="Every dataset of the benchmark (variants not).")
+@click.option("--all", "everything", is_flag=True, help="All datasets of the benchmark, without variants.")
 @click.option("-k", "--shots", multiple=True, type=int, default=(5,), show_default=True, help="K; may be repeated.")
 @click.option("--seed", default=0, show_default=True, help="Of the split and the training episodes.")
 def build(keys: tuple[str, ...], everything: bool, shots: tuple[int, ...], seed: int) -> None:
@@ -27,7 +27,8 @@ def build(keys: tuple[str, ...], everything: bool, shots: tuple[int, ...], seed:
     # Imported here: PyTorch takes seconds to load, and `fsgc --help` should not wait for it.
     from fsgc.api import load_episodes
 
-    names = [key for key, entry in load_catalog().items() if not entry.variant_of] if everything else list(keys)
+    benchmark = (key for key, entry in load_catalog().items() if not entry.variant_of and entry.reader != "own")
+    names = list(benchmark if everything else keys)
     if not names:
         raise SettingsError("name at least one dataset, or --all; 'fsgc datasets' lists them")
     for key in names:

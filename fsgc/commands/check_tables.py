@@ -12,10 +12,11 @@ from fsgc.commands.run_tables import chosen_works, only_option
 @only_option
 @click.option("--most", default=5, show_default=True, type=click.IntRange(1), help="At most so many cells.")
 def check(only: tuple[str, ...], most: int) -> None:
-    """Compute recorded cells again, from the raw files on, and compare every answer with the recorded one.
+    """Compute recorded cells again, from the raw files on, and compare them with what is recorded.
 
-    Nothing that is stored is used but raw files, and nothing is changed. On the machine that computed a cell, every
-    answer is the same; on another, sums in another order may turn a few.
+    Compared are which queries are answered correctly, and how often each class is taken for each other one. Nothing
+    that is stored is used but raw files, and nothing is changed. On the machine that computed a cell, all of that is
+    the same; on another, sums in another order may turn a few answers.
 
     \b
     Example:
@@ -28,7 +29,7 @@ def check(only: tuple[str, ...], most: int) -> None:
 
     works = [work for work in chosen_works(only) if status_of(work).state is State.CURRENT]
     if not works:
-        raise click.ClickException("none of these cells is computed; 'fsgc tables status' tells which are")
+        raise click.ClickException("none of these cells is current; 'fsgc tables status' tells which are")
     if len(works) > most:
         click.echo(f"{len(works)} cells are recorded, the first {most} of them are computed again (--most)", err=True)
     rows, differing = [], 0
@@ -37,7 +38,8 @@ def check(only: tuple[str, ...], most: int) -> None:
             verdict, now = each.reason, "—"
         else:
             now = f"{100 * each.found:.2f}"
-            verdict = "the same" if each.same else f"{each.changed} of {each.queries} queries differ"
+            changed = f"{each.changed} of {each.queries} queries differ" if each.changed else "other wrong answers"
+            verdict = "the same" if each.same else changed
         differing += not each.same
         rows.append([each.cell.name, f"{100 * each.recorded:.2f}", now, verdict])
     print_table("Cells computed again", ["cell", "recorded", "now", "answers"], rows, ("recorded", "now"))

@@ -18,4 +18,5 @@ def print_table(title: str, columns: list[str], rows: list[list[str]], right: tu
     for row in rows:
         table.add_row(*row)
     width = None if sys.stdout.isatty() else _WIDE
-    Console(width=width, highlight=False, soft_wrap=False).print(table)
+    # What is printed may come from a file, such as a molecule's name with [nH] in it: none of it is markup.
+    Console(width=width, highlight=False, soft_wrap=False, markup=False, emoji=False).print(table)

@@ -236,6 +236,6 @@ def _told(added: Added, name: str, min_class: int, novel_given: bool) -> list[st
         ),
         *([] if novel_given else [f"  ({RULE})"]),
         f"written to {added.file}",
-        f"next: fsgc train pn {name} -k {min(5, split.most_shots)} -o {name}.pt",
+        f"next: fsgc train pn {name} -k {min(5, split.most_shots)} -o {name}-pn.pt",
     ]
     return lines

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -10,14 +12,14 @@ import click
 @click.command()
 @click.argument("model_file", type=click.Path(dir_okay=False, path_type=Path))
 @click.option("-d", "--dataset", help="Test on another dataset than it was trained on; the features must fit.")
-@click.option("-k", "--shots", type=click.IntRange(1), help="Test with another K than it was trained with.")
+@click.option("-k", "--shots", type=click.IntRange(1), help="K to test with; default: that of the training, or 5.")
 @click.option("-o", "--out", type=click.Path(path_type=Path), help="Where to write; default: beside the model file.")
 @click.option("--method", help="Allow the code in FILE.PY:CLASS, if the model was trained with it.")
 def evaluate(model_file: Path, dataset: str | None, shots: int | None, out: Path | None, method: str | None) -> None:
     """Score all stored test episodes with the model in MODEL_FILE, as written by 'fsgc train'.
 
     Writes everything known of the result (record.json), a row per episode (episodes.parquet) and the scores
-    (scores.zarr).
+    (scores.zarr); for x.pt into x.results, with -d or -k into a directory named after both.
 
     \b
     Example:
@@ -29,14 +31,24 @@ def evaluate(model_file: Path, dataset: str | None, shots: int | None, out: Path
     from fsgc.methods.registry import method_entry
     from fsgc.recipes import recipe
     from fsgc.steps import evaluate as step
+    from fsgc.training.checkpoint import ModelInputs, restore
     from fsgc.workspace import Workspace
 
     if method:
         method_entry(method)
     workspace = Workspace.find()
     experiment = experiment_of(model_file, dataset, shots)
-    open_experiment(experiment, workspace, any_settings=True)
-    target = out or model_file.with_suffix(".results")
+    keys, restored = experiment.keys, restore(model_file)
+    if not (shots or restored.origin.shots):
+        click.echo(f"this model was trained for no K in particular; tested with {keys.shots} (-k)", err=True)
+    episodes = open_experiment(experiment, workspace, any_settings=True)
+    if not same(restored.inputs.state(), ModelInputs.of(episodes).state()):
+        click.echo(
+            f"Warning: node features of {keys.dataset} have other labels, degrees or scales than in training",
+            err=True,
+        )
+    named = "" if dataset is None and shots is None else f".{keys.dataset}-{keys.shots}shot"
+    target = out or model_file.with_suffix(f"{named}.results")
     made_by = {"evaluate": recipe("evaluate", experiment)}  # by what the model was made, its own report tells
     record = step.run(workspace, experiment, model_file, target, made_by)
     # A model file knows its features and hyperparameters, but not the loop, the preset and the split of its training.
@@ -44,3 +56,13 @@ def evaluate(model_file: Path, dataset: str | None, shots: int | None, out: Path
     record = {name: value for name, value in record.items() if name != "preset"} | {"settings": known}
     write_json(target / RECORD, record)
     click.echo(f"{result_line(record)}\nwritten to {target}")
+
+
+def same(one: Any, other: Any) -> bool:
+    """Whether two nested structures hold equal values; arrays and tensors are compared number by number."""
+    if isinstance(one, Mapping):
+        return isinstance(other, Mapping) and one.keys() == other.keys() and all(same(one[k], other[k]) for k in one)
+    if isinstance(one, list | tuple):
+        return isinstance(other, list | tuple) and len(one) == len(other) and all(map(same, one, other))
+    equal = one == other
+    return bool(equal.all() if hasattr(equal, "all") else equal)

@@ -20,9 +20,9 @@ from fsgc.commands.console import print_table
 def models(name: str | None, as_json: bool) -> None:
     """List the methods, or say all about the method NAME.
 
-    For one method: what it is, its settings with their defaults and what each means, whether the queries of an episode
-    are seen together, and what is prepared once for a dataset; for the discriminant also the views it chooses from
-    and what each measures. Values that differ for a dataset are in params.yaml, in the section shown.
+    For one method: what it is, its settings with their defaults and what each means, and what is prepared once for a
+    dataset; for the discriminant also the views it chooses from and what each measures. Values that differ for a
+    dataset are in params.yaml, in the section shown.
 
     NAME is one of the list, a method of an installed package, or file.py:Class.
 

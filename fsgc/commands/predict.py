@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -54,6 +54,7 @@ def predict(
     from fsgc.methods.registry import method_entry
     from fsgc.prediction.classifier import FewShotClassifier
 
+    _refuse_overwriting({"-o": out, "--report": report}, {"MODEL": Path(model), "--support": known, "--query": new})
     if method:
         method_entry(method)
     labelled, unlabelled = read_graphs(known, format_name), read_graphs(new, format_name)
@@ -81,6 +82,16 @@ def predict(
     if report:
         _write_page(report, classifier, summary, labelled, labels, unlabelled, probabilities, nearest)
         click.echo(f"page written to {report}")
+
+
+def _refuse_overwriting(written: Mapping[str, Path | None], read: Mapping[str, Path]) -> None:
+    """Refuse to write what is read, or two things to one file."""
+    taken = {path.resolve(): option for option, path in read.items()}
+    for option, path in written.items():
+        if path is not None:
+            other = taken.setdefault(path.resolve(), option)
+            if other != option:
+                raise click.UsageError(f"{option} and {other} name the same file, {path}; choose another one to write")
 
 
 @contextmanager
@@ -130,9 +141,8 @@ def _summary(classifier: FewShotClassifier, new: RawGraphs, probabilities: Float
     best = probabilities.argmax(axis=1)
     counts = Counter(str(classifier.classes_[c]) for c in best)
     found = ", ".join(f"{name} {count}" for name, count in counts.most_common(10))
-    sentences = [
-        f"{len(new)} graphs classified: {found}; mean probability of the prediction {probabilities.max(1).mean():.1%}"
-    ]
+    told = f"{len(new)} graph{'s' * (len(new) != 1)} classified: {found}"
+    sentences = [f"{told}; mean probability of the prediction {probabilities.max(1).mean():.1%}"]
     if classifier.engine_.transductive:
         sentences.append("this model looks at all new graphs together: other company may change a prediction")
     classes = {str(c) for c in classifier.classes_}
@@ -179,8 +189,12 @@ def _write_page(
     new: RawGraphs, probabilities: Floats, nearest: int,
 ) -> None:  # fmt: skip
     from fsgc.files import replacing
+    from fsgc.prediction.inputs import UnknownLabelsWarning
     from fsgc.prediction.page import page
 
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UnknownLabelsWarning)  # it has been told
+        nearest_graphs = classifier.nearest(new, nearest)
     html = page(
         f"{len(new)} graphs classified by {Path(str(classifier.model)).name}",
         summary,
@@ -189,7 +203,7 @@ def _write_page(
         labels,
         new.named(labelled.vocabulary),
         probabilities,
-        classifier.nearest(new, nearest),
+        nearest_graphs,
     )
     with replacing(report) as partial:
         partial.write_text(html, encoding="utf-8")

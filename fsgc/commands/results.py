@@ -31,11 +31,14 @@ def results() -> None:
     if not record.exists():
         raise StoreError(f"{record} does not exist; run 'dvc repro'")
     try:
-        line = result_line(json.loads(record.read_bytes()))
+        content = json.loads(record.read_bytes())
+        line, of = result_line(content), tuple(content[name] for name in ("model", "dataset", "shots"))
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise StoreError(
             f"{record} is damaged ({error!r}); run 'dvc checkout', or delete it and 'dvc repro'"
         ) from error
+    if of != (keys.model, keys.dataset, keys.shots):
+        raise StoreError(f"{record} is of {of[0]} on {of[1]}, {of[2]}-shot, other than params.yaml; run 'dvc repro'")
     graphs = GraphStore.load(workspace.graphs(keys.dataset))
     store = EpisodeStore.open(workspace.episodes(keys.dataset, keys.shots, keys.seed))
     settings = store.settings

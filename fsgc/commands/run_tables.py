@@ -64,7 +64,7 @@ def status(only: tuple[str, ...], verbose: bool) -> None:
     from collections import Counter
 
     from fsgc.harmless import EDITS
-    from fsgc.tables.status import State, minutes_left, status_of
+    from fsgc.tables.status import State, minutes_left, recorded_times, status_of
 
     found = [status_of(work) for work in chosen_works(only)]
     shown = [each for each in found if verbose or each.state not in (State.CURRENT, State.MISSING)]
@@ -73,7 +73,7 @@ def status(only: tuple[str, ...], verbose: bool) -> None:
         print_table("Cells", ["cell", "state", "why"], rows)
     counts = Counter(each.state for each in found)
     click.echo(", ".join(f"{counts[state]} {state}" for state in State if counts[state]))
-    left = minutes_left(found)
+    left = minutes_left([*found, *recorded_times({each.cell for each in found})])
     if left:
         click.echo(f"about {left:.0f} minutes of one core are left, by what the cells most like them took")
     reasons = dict.fromkeys(edit.why for edit in EDITS)
@@ -110,7 +110,7 @@ def run(
     from fsgc.tables.lock import unrecorded
     from fsgc.tables.plan import load_works, write_plan
     from fsgc.tables.runner import Runner, starting_order
-    from fsgc.tables.status import State, expected_seconds, status_of
+    from fsgc.tables.status import State, expected_seconds, recorded_times, status_of
 
     works = chosen_works(only)
     if list_only:
@@ -119,7 +119,7 @@ def run(
     statuses = [status_of(work) for work in works]
     states = {each.cell: each.state for each in statuses}
     missing = (work for work in works if states[work.cell] is not State.CURRENT)
-    todo = starting_order(missing, expected_seconds(statuses), only)
+    todo = starting_order(missing, expected_seconds([*statuses, *recorded_times(states.keys())]), only)
     forgotten = unrecorded(work for work in works if states[work.cell] is State.CURRENT)
     click.echo(f"{len(works)} cells, {len(works) - len(todo)} of them current", err=True)
     if not todo and not forgotten:

@@ -32,12 +32,14 @@ def load_tables(root: Path) -> tuple[list[Cell | FaultyCell], list[Table]]:
     """The cells below a directory, and all tables of them."""
     from fsgc.report.build import kept_beside
     from fsgc.report.cells import find_cells, workspace_of
+    from fsgc.report.project import Project
     from fsgc.report.results import Results
     from fsgc.report.tables import all_tables
 
     cells = find_cells(root)
     results = Results(cells)
-    return cells, all_tables(results, workspace_of(root), None, *kept_beside(results, root, "never"))
+    beside = kept_beside(results, root, "never")
+    return cells, all_tables(results, workspace_of(root), None, *beside, Project(root))
 
 
 @click.group()
@@ -51,7 +53,8 @@ def tables() -> None:
 def show(keys: tuple[str, ...], root: Path) -> None:
     """Print the tables named TABLE, or all.
 
-    There are d_a, d_b, ablation, pooling, discriminant, other, columns, search, calibration, efficiency and datasets.
+    There are d_a, d_b, ablation, pooling, discriminant, other, columns, search, calibration, efficiency, datasets and
+    cost.
 
     \b
     Example:

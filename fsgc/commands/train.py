@@ -19,7 +19,7 @@ from fsgc.settings import PARAMS_FILE
 @click.option(
     "-o", "--out", required=True, type=click.Path(dir_okay=False, path_type=Path), help="The model file to write."
 )
-@click.option("--force", is_flag=True, help="Overwrite the model file if it exists.")
+@click.option("--force", is_flag=True, help="Overwrite the model file and its report if they exist.")
 @click.option("--preset", help="Another preset than that of the settings file: paper or authors.")
 @click.option(
     "--features", help="Other node features than that of the settings file, such as degree_onehot+label_onehot."
@@ -37,23 +37,34 @@ def train(
 ) -> None:  # fmt: skip
     """Train the method MODEL on the stored episodes of DATASET; data that is not there yet is made first.
 
-    A run that was killed resumes from its last epoch. The curves go beside the model file.
+    A run that was killed resumes from its last epoch. A report and the curves go beside the model file, as .json and
+    .curves.
 
     \b
     Example:
       fsgc train pn letter_high -k 10 -o pn.pt && fsgc evaluate pn.pt
     """  # noqa: D301
     from fsgc.api import open_experiment
-    from fsgc.errors import StoreError
+    from fsgc.data.catalog import dataset as catalog_entry
+    from fsgc.data.own import source_of
+    from fsgc.errors import SettingsError, StoreError
     from fsgc.experiment import Experiment, check_params
     from fsgc.methods.registry import method_entry
     from fsgc.recipes import digest, recipe
     from fsgc.settings import load_params
     from fsgc.steps import train as step
+    from fsgc.training.model_file import report_path
     from fsgc.workspace import Workspace
 
-    if out.exists() and not force:
-        raise StoreError(f"{out} exists; choose another name with -o, or overwrite it with --force")
+    report, curves = report_path(out), out.with_suffix(".curves")
+    if out in (report, curves):
+        raise SettingsError(f"{out} is where its report or its curves go; choose another name with -o, such as x.pt")
+    source = source_of(catalog_entry(dataset))
+    for path in (out, report, curves):
+        if source is not None and source.resolve().is_relative_to(path.resolve()):
+            raise SettingsError(f"{path} would overwrite the graphs of {dataset!r}; choose another name with -o")
+        if path.exists() and path != curves and not force:  # a killed run leaves its curves, and resumes
+            raise StoreError(f"{path} exists; choose another name with -o, or overwrite it with --force")
     keys = {"model": model, "dataset": dataset, "shots": shots, "seed": seed}
     keys |= {name: value for name, value in (("preset", preset), ("features", features)) if value is not None}
     values = load_params(params) if params.exists() or params != PARAMS_FILE else {}
@@ -62,5 +73,5 @@ def train(
     workspace = Workspace.find()
     open_experiment(experiment, workspace)
     made_by = digest(recipe("train", experiment))
-    click.echo(step.run(workspace, experiment, out, out.with_suffix(".curves"), made_by))
+    click.echo(step.run(workspace, experiment, out, curves, made_by))
     click.echo(f"written to {out}")

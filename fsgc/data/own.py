@@ -19,7 +19,8 @@ from urllib.parse import urlsplit
 import requests
 
 from fsgc.data.build import statistics_of
-from fsgc.data.catalog import KEY, catalog_file, own_directory
+from fsgc.data.catalog import KEY, Dataset, catalog_file, own_directory
+from fsgc.data.features import FEATURES
 from fsgc.data.formats.raw import Findings, NamedGraphs, in_order
 from fsgc.data.formats.read import read_graphs
 from fsgc.data.graph_store import GraphStore
@@ -33,6 +34,7 @@ from fsgc.workspace import Workspace
 RESERVED = ("default", "train", "presets")  # keys of a section of params.yaml, beside those of datasets
 MIN_CLASS = 20
 MAX_DOWNLOAD = 8 << 30
+STORED = ("raw", "graphs", "splits", "episodes", "prepared", ".training", ".partial")  # folders of a workspace
 HEAD = """Written by 'fsgc datasets add'; the keys are explained in fsgc/data/catalog.py. Class ids are places in
 `options.classes`. Classes may be moved between base, validation and novel by hand."""
 
@@ -97,6 +99,13 @@ def add_dataset(source: str, name: str, choices: Choices, sha256: str = "", repl
     """
     target = _free_name(name, replace)
     is_address = source.lower().startswith(("http://", "https://"))
+    if not is_address and any(Path(source).resolve().is_relative_to(path.resolve()) for path in _stored(name)):
+        raise SettingsError(
+            f"{source} is among what fsgc stores of {name!r} and would be removed with it; move the graphs elsewhere"
+        )
+    unknown = [feature for feature in choices.features or () if feature not in FEATURES]
+    if unknown:
+        raise SettingsError(f"features: {unknown[0]!r} is unknown; there are {', '.join(FEATURES)}")
     with tempfile.TemporaryDirectory(prefix="fsgc-") as scratch:
         path = _download(source, sha256, Path(scratch)) if is_address else Path(source)
         raw = read_graphs(path, choices.format)
@@ -220,15 +229,27 @@ def _download(address: str, sha256: str, scratch: Path) -> Path:
 
 def _forget(name: str) -> list[Path]:
     """Delete what is stored of a dataset of this name: it may be of other graphs."""
-    root = Workspace.find().root
-    stored = [
-        path
-        for path in root.glob("*/*")
-        if path.name == name or path.name.startswith((f"{name}-", f"{name}."))  # keys have neither dot nor dash
-    ]
+    stored = _stored(name)
     for path in stored:
         remove(path)
     return stored
+
+
+def _stored(name: str) -> list[Path]:
+    """What fsgc itself has made of a dataset; other folders of the data root may be the user's."""
+    return [
+        path
+        for folder in STORED
+        for path in sorted((Workspace.find().root / folder).glob("*"))
+        if path.name == name or path.name.startswith((f"{name}-", f"{name}."))  # keys have neither dot nor dash
+    ]
+
+
+def source_of(entry: Dataset) -> Path | None:
+    """Where the graphs of a user's own dataset are; `None` for one of the catalog, or from an address."""
+    if entry.reader != "own" or entry.files:
+        return None
+    return own_directory().parent / str(entry.options["path"])
 
 
 def _entry(

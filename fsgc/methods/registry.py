@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, is_dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -176,6 +176,13 @@ def stored_entry(name: str) -> Entry:
 
 
 def _of_plugin(path: str) -> Entry:
-    method = plugins.load(path)
+    try:
+        method = plugins.load(path)
+    except SystemExit as error:
+        raise SettingsError(f"model: {path} ends Python when it is loaded (exit code {error.code})") from None
+    if not is_dataclass(method.settings_type):
+        raise SettingsError(
+            f"model: the settings_type of {path} is not a dataclass; decorate it with fsgc.settings.settings"
+        )
     about = (method.__doc__ or "").strip().splitlines()
     return Entry(method.__name__, about[0] if about else "", path)

@@ -14,7 +14,8 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import NotFittedError
 
 from fsgc.arrays import Floats, Ints
-from fsgc.data.formats.raw import NamedGraphs
+from fsgc.data.formats.raw import NamedGraphs, RawGraphs
+from fsgc.data.vocabulary import GraphVocabulary
 from fsgc.errors import DataFormatError, FsgcError
 from fsgc.prediction.contract import Engine
 from fsgc.prediction.engines import engine_of
@@ -86,14 +87,16 @@ class FewShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         raw = as_raw(graphs)
         if len(labels) != len(raw):
             raise FsgcError(f"{len(labels)} labels for {len(raw)} graphs")
-        self.classes_, self._y = _coded(labels)
-        if len(self.classes_) < 2:
+        classes, y = _coded(labels)
+        if len(classes) < 2:
             raise FsgcError("labelled graphs of at least two classes are needed; there is one")
         engine: Engine = engine_of(self.model)
-        engine.check(len(self.classes_))
-        self.engine_ = engine
-        self._vocabulary = engine.vocabulary or raw.vocabulary
-        self._known = self._understood(raw)
+        engine.check(len(classes))
+        vocabulary = engine.vocabulary or raw.vocabulary
+        known = _understood(raw, engine, vocabulary)
+        # All of it last: a fit that fails leaves the classifier as it was.
+        self.classes_, self._y, self._known = classes, y, known
+        self.engine_, self._vocabulary = engine, vocabulary
         self._left_out: LeftOut | None = None
         return self
 
@@ -166,11 +169,7 @@ class FewShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _new(self, graphs: Graphs) -> NamedGraphs:
         self._check_fitted()
-        return self._understood(as_raw(graphs))
-
-    def _understood(self, raw: Any) -> NamedGraphs:
-        what = "the model" if self.engine_.vocabulary is not None else "the classifier, by its labelled graphs,"
-        return in_terms_of(raw, self._vocabulary, self.engine_.features, what)
+        return _understood(as_raw(graphs), self.engine_, self._vocabulary)
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "classes_"):
@@ -183,11 +182,16 @@ class FewShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return tags
 
 
+def _understood(raw: RawGraphs, engine: Engine, vocabulary: GraphVocabulary) -> NamedGraphs:
+    what = "the model" if engine.vocabulary is not None else "the classifier, by its labelled graphs,"
+    return in_terms_of(raw, vocabulary, engine.features, what)
+
+
 def _coded(labels: Sequence[Hashable] | npt.NDArray[Any]) -> tuple[npt.NDArray[Any], Ints]:
     """The distinct labels, and the place of each label among them."""
     listed = list(labels)
     for label in listed:
-        if isinstance(label, float) and label != label:
+        if isinstance(label, float | np.floating) and label != label:
             raise DataFormatError("a label is NaN, which is equal to nothing")
         try:
             hash(label)

@@ -37,6 +37,8 @@ class MethodEngine(Engine):
         self.name, self.method, self.way, self.width = name, method, shape.way, shape.num_features
         if isinstance(method, KernelMethod):
             restored = None  # a kernel has learned nothing of the labels of other graphs: it compares those it is given
+            if method.kernel_settings.node_labels != "attributes":
+                self.features = ("label_onehot",)
         self.encoder = restored.inputs.encoder if restored else None
         self.transductive = method.transductive
         if restored:
@@ -52,7 +54,7 @@ class MethodEngine(Engine):
         if self.encoder:
             try:
                 features = self.encoder.encode(graphs)
-            except (ValueError, IndexError, TypeError) as error:
+            except (ValueError, IndexError, TypeError, MemoryError) as error:
                 raise StoreError(f"the model file cannot make features of graphs ({error}); train it again") from error
             if features.table.shape[1] != self.width:
                 raise StoreError(

@@ -93,7 +93,17 @@ def in_terms_of(raw: RawGraphs, vocabulary: GraphVocabulary, features: tuple[str
             f"{what} looks at {len(vocabulary.attributes)} attributes of a node ({_some(vocabulary.attributes)}), but "
             f"these graphs have {len(raw.attributes)}{f' ({_some(raw.attributes)})' if raw.attributes else ''}"
         )
+    elif not (_numbered(raw.attributes) or _numbered(vocabulary.attributes)):
+        raise DataFormatError(
+            f"{what} looks at the attributes {_some(vocabulary.attributes)} of a node, but these graphs have "
+            f"{_some(raw.attributes)}; give the same ones the same names"
+        )
     return replace(raw, classes=(None,) * len(raw)).named(vocabulary)
+
+
+def _numbered(names: tuple[str, ...]) -> bool:
+    """Whether attributes have no names of their own, only places, as in TU text and PyG files."""
+    return names == tuple(f"attribute {place + 1}" for place in range(len(names)))
 
 
 def _some(names: tuple[str, ...]) -> str:

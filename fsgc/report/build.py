@@ -8,7 +8,6 @@ from typing import Literal, NamedTuple
 from fsgc.report.accuracy import overview_table
 from fsgc.report.cells import find_cells, workspace_of
 from fsgc.report.comparison import Comparisons
-from fsgc.report.cost import cost_table
 from fsgc.report.curves import CURVES
 from fsgc.report.details import page_data
 from fsgc.report.docs import PAGE, fill_readme, write_docs
@@ -41,7 +40,7 @@ def build_report(root: Path, out: Path, figures: Path | None = None, embed: bool
     """
     results, paper, workspace = Results(find_cells(root)), load_paper(), workspace_of(root)
     comparisons, beside = Comparisons(results), kept_beside(results, root)
-    tables = all_tables(results, workspace, comparisons, *beside)
+    tables = all_tables(results, workspace, comparisons, *beside, Project(root))
     shown = draw_all(results, root, embed, comparisons, beside)
     if figures is not None:
         for figure in shown.figures:
@@ -61,8 +60,7 @@ def build_docs(root: Path, directory: Path, readme: Path | None, embed: bool = T
     """
     results, paper, workspace = Results(find_cells(root)), load_paper(), workspace_of(root)
     comparisons, beside = Comparisons(results), kept_beside(results, root, "anew")
-    tables = all_tables(results, workspace, comparisons, *beside)
-    tables.append(cost_table(results, Project(root), paper))
+    tables = all_tables(results, workspace, comparisons, *beside, Project(root))
     figures = draw_all(results, root, embed, comparisons, beside)
     written = write_docs(tables, results, figures, directory)
     if beside.reliabilities.curves:

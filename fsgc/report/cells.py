@@ -114,7 +114,7 @@ def find_cells(root: Path) -> list[Cell | FaultyCell]:
 
 def read_cell(key: CellKey, path: Path, failed: Path | None, project: Project) -> Cell | FaultyCell:
     """Read and check one cell; nothing in its files makes this raise."""
-    if failed is not None:
+    if failed is not None and not project.is_current(key):  # it may have been computed since, by whatever command
         return _failed(key, failed)
     missing = [name for name in (METRICS, OUTCOMES) if not (path / name).exists()]
     if missing:

@@ -14,16 +14,17 @@ from fsgc.report.table import MISSING, Heading, Row, Table, Value
 TRAINED, UNTRAINED = "pn", "untrained"
 NOTES = (
     (
-        "Best: the highest accuracy of the column, and of how many rows. Not told apart: rows that the paired test "
-        "over graphs and seeds does not separate from it, at the 5 % level with Holm's correction over the column."
+        "Best: the highest accuracy of the column, and of how many rows. Not separated: rows as good as it, and rows "
+        "that the paired test over graphs and seeds does not separate from it, at the 5 % level with Holm's "
+        "correction over the column."
     ),
     (
-        "Other than the paper: rows whose accuracy differs from the paper's by more than half their own interval, "
-        "with the difference; not said where the paper's accuracies are for orientation only."
+        "Unlike the paper: rows whose accuracy differs from the paper's by more than their own ±, with the difference; "
+        f"{MISSING} where the paper has no accuracies that ours can be compared with."
     ),
     (
         "Learned: PN minus the same network at its initial weights, with its 95 % interval over graphs and seeds; an "
-        "interval that includes zero means that training is not shown to have taught anything."
+        "interval that includes zero means that training has not been shown to help."
     ),
 )
 SCHEMA = {
@@ -33,7 +34,7 @@ SCHEMA = {
     "accuracy": pl.Float64,
     "rows": pl.Int64,
     "ties": pl.String,
-    "other_than_paper": pl.String,
+    "unlike_the_paper": pl.String,
     "learned": pl.Float64,
     "learned_low": pl.Float64,
     "learned_high": pl.Float64,
@@ -56,15 +57,17 @@ def columns_table(tables: Sequence[Table], comparisons: Comparisons) -> Table | 
     if not records:
         return None
     rows = tuple(Row(f"{dataset_title(str(r['dataset']))}, {r['shots']}-shot", _values(r)) for r in records)
-    headings = tuple(Heading(text) for text in ("best", "not told apart", "other than the paper", "learned"))
+    headings = tuple(Heading(text) for text in ("best", "not separated", "unlike the paper", "learned"))
     frame = pl.DataFrame(records, schema=SCHEMA)
     return Table("columns", "The tables column by column", "Column", headings, rows, frame, NOTES)
 
 
 def _record(key: Sequence[object], column: pl.DataFrame, comparisons: Comparisons) -> dict[str, object]:
     best = column.sort("accuracy", descending=True, maintain_order=True).row(0, named=True)
-    tied = column.filter(pl.col("tie"))["row"]
-    other = column.filter(pl.col("difference").abs() > pl.col("interval"))
+    as_good = pl.col("tie") | (pl.col("accuracy") == best["accuracy"])
+    tied = column.filter(as_good & (pl.col("row") != best["row"]))["row"]
+    compared = column.drop_nulls("difference")
+    other = compared.filter(pl.col("difference").abs() > pl.col("interval"))
     dataset, shots = str(key[0]), int(str(key[1]))
     learned = _learned(dataset, shots, set(column["model"]), comparisons)
     return {
@@ -74,9 +77,11 @@ def _record(key: Sequence[object], column: pl.DataFrame, comparisons: Comparison
         "accuracy": best["accuracy"],
         "rows": len(column),
         "ties": "; ".join(tied),
-        "other_than_paper": "; ".join(
+        "unlike_the_paper": "; ".join(
             f"{row} {signed(difference)}" for row, difference in other.select("row", "difference").iter_rows()
-        ),
+        )
+        if len(compared)
+        else None,
         **dict(zip(("learned", "learned_low", "learned_high"), learned, strict=True)),
     }
 
@@ -96,9 +101,14 @@ def _learned(
 
 def _values(record: dict[str, object]) -> tuple[Value, ...]:
     best = Value(f"{record['best']} {record['accuracy']:.2f} (of {record['rows']})")
-    lists = [Value(str(record[name])) if record[name] else Value("none") for name in ("ties", "other_than_paper")]
+    lists = [_listed(record[name]) for name in ("ties", "unlike_the_paper")]
     learned, low, high = (record[name] for name in ("learned", "learned_low", "learned_high"))
     if not (isinstance(learned, float) and isinstance(low, float) and isinstance(high, float)):
         return best, *lists, Value(MISSING, is_gap=True)
     text = f"{signed(learned)} ({signed(low)} to {signed(high)})"
     return best, *lists, Value(text, number=learned)
+
+
+def _listed(rows: object) -> Value:
+    """Rows in a list; `None` where there was nothing to compare."""
+    return Value(MISSING, is_gap=True) if rows is None else Value(str(rows) or "none")

@@ -13,7 +13,8 @@ from fsgc.evaluation.panels import outcome_panel
 from fsgc.report.results import Result, Results
 from fsgc.statistics.intervals import Interval
 from fsgc.statistics.paired import wilcoxon_p
-from fsgc.statistics.panel import Intervals, Panel, Seeds
+from fsgc.statistics.panel import Intervals, Panel, Seeds, pooled_seed_variance
+from fsgc.tables.grid import OWN_FEATURES
 
 
 class PairingError(FsgcError):
@@ -57,9 +58,21 @@ class Column:
 
     @cached_property
     def panel(self) -> Panel:
-        """The statistics of all methods together: they pool what is known of the variance between seeds."""
+        """The statistics of all methods together.
+
+        The variance of one training, for methods with too few seeds, is pooled from those that gradient steps trained
+        on the dataset's own inputs. An untrained network varies far more, and what is fitted in closed form far less.
+        """
         outcomes = {name: [cell.outcomes for cell in result.cells] for name, result in self.results.items()}
-        return outcome_panel(outcomes, [name for name, result in self.results.items() if result.deterministic])
+        trainings = pooled_seed_variance(
+            [
+                np.array([cell.metrics.accuracy for cell in result.cells])
+                for result in self.results.values()
+                if result.trained_in_epochs and result.features == OWN_FEATURES
+            ]
+        )
+        deterministic = [name for name, result in self.results.items() if result.deterministic]
+        return outcome_panel(outcomes, deterministic, trainings)
 
     def intervals(self, variant: str) -> Intervals:
         """The intervals of a method's accuracy."""

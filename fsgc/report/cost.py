@@ -148,10 +148,12 @@ def cost_table(results: Results, project: Project, paper: Paper) -> Table:
     costs = cell_costs(results.cells, project)
     order = [row.model for row in paper.rows]
     places = {model: place for place, model in enumerate(order)}
-    parts = [("", "everything", "All cells", costs)] if costs else []
-    for variant, some in _grouped(costs, lambda key: variant_of(key)):
-        parts.append(("A row", variant, method_title(variant, paper), some))
-    parts[1:] = sorted(parts[1:], key=lambda part: (places.get(part[3][0].key.model, len(order)), part[1]))
+    of_rows = [("A row", name, method_title(name, paper), some) for name, some in _grouped(costs, variant_of)]
+    of_rows.sort(key=lambda part: (places.get(part[3][0].key.model, len(order)), part[1]))
+    first = min((cost.key.seed for cost in costs), default=0)
+    once = [cost for cost in costs if cost.key.seed == first]
+    whole = [("", "everything", "All cells", costs), ("", "one seed", "The first seed of all rows", once)]
+    parts = [*whole, *of_rows] if costs else []
     for column, some in _grouped(costs, lambda key: f"{key.dataset}-{key.shots}shot"):
         key = some[0].key
         parts.append(("A column", column, f"{dataset_title(key.dataset)}, {key.shots}-shot", some))
@@ -167,10 +169,10 @@ def cost_table(results: Results, project: Project, paper: Paper) -> Table:
         rows.append(Row(title, values, group))
     headings = (
         Heading("cells"),
-        Heading("median", "One cell, minutes"),
-        Heading("longest", "One cell, minutes"),
+        Heading("median", "Minutes per cell"),
+        Heading("longest", "Minutes per cell"),
         Heading("core hours"),
-        *(Heading(f"{workers} worker{'s' * (workers > 1)}", "Hours on") for workers in WORKERS),
+        *(Heading(f"{workers} worker{'s' * (workers > 1)}", "Hours with") for workers in WORKERS),
     )
     hint = "" if costs else f"No cell is computed yet. Run: {RUN_ALL}"
     notes = (*NOTES, *_notes(costs, project), *origin_notes(list(results.found.values())))
@@ -187,12 +189,14 @@ def _notes(costs: Sequence[CellCost], project: Project) -> list[str]:
     tasks = list(Cost(tuple(costs)).tasks().values())
     useful = next(w for w in range(1, len(tasks) + 1) if w == len(tasks) or _held_back(tasks, w) != "work")
     notes.append(
-        f"More than {useful} workers do not help all cells: the longest of {len(tasks)} tasks takes "
+        f"More than {useful} workers do not finish all cells sooner: the longest of {len(tasks)} tasks takes "
         f"{max(tasks) / 60:.0f} minutes, and a task is not divided."
     )
     guessed = sum(not cost.measured for cost in costs)
     if guessed:
-        notes.append(f"{guessed} of {len(costs)} cells have no time yet and count as those most like them.")
+        notes.append(
+            f"{guessed} of {len(costs)} cells have no time yet and are assumed to take as long as similar ones."
+        )
     stores = {cost.prepared for cost in costs if cost.prepared}
     unknown = stores - set(preparation_seconds(project.root) if project.root else ())
     if unknown:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Sequence
 from itertools import combinations
 from typing import Any
+
+import numpy as np
 
 from fsgc.report.accuracy import method_title
 from fsgc.report.cells import Cell
@@ -59,7 +62,7 @@ def result_details(
 ) -> dict[str, Any]:
     """Everything about one result: intervals, seeds, curve, confusion matrix, settings, origin, commands."""
     first, kept = result.cells[0], kept or Kept()
-    metrics, outcomes = first.metrics, first.outcomes
+    metrics, scores = first.metrics, [f1 for cell in result.cells if (f1 := cell.metrics.macro_f1) is not None]
     row = paper.row_of(result.variant)
     theirs = row.accuracy(result.dataset, result.shots) if row else None
     return {
@@ -73,14 +76,18 @@ def result_details(
         "intervals": interval_details(intervals),
         "seedsFrom": SEEDS_FROM[intervals.seeds_from],
         "paper": theirs,
+        "comparable": row is not None and paper.is_comparable(row, result.dataset),
         "seeds": [{"seed": c.key.seed, "accuracy": round(c.metrics.accuracy, _DIGITS)} for c in result.cells],
-        "macroF1": metrics.macro_f1,
+        "macroF1": round(statistics.mean(scores), _DIGITS) if scores else None,
         "transductive": result.transductive,
         "training": metrics.train.model_dump() if metrics.train else {},
         "testSeconds": metrics.test_seconds,
         "curves": _curves(first, kept),
         "search": _search(first, kept),
-        "confusion": {"classes": outcomes.classes, "counts": outcomes.confusion.tolist()},
+        "confusion": {
+            "classes": first.outcomes.classes,
+            "counts": np.sum([cell.outcomes.confusion for cell in result.cells], axis=0).tolist(),
+        },
         "settings": dict(_flat(metrics.settings)),
         "origins": origins(result.cells),
         "commands": _commands(first.key),

@@ -38,8 +38,8 @@ NOTES = (
     (
         "Pooled: in the batches of the evaluation (smaller ones for slow methods), where episodes share graphs; alone: "
         "one episode at a time, the median. Weights are untrained, which changes no time but that of AS-MAML, whose "
-        "number of steps is learned. A training episode of GIN, GAT, GCN and other methods trained on graphs is one "
-        "graph."
+        "number of steps is learned. For methods trained on single graphs (GIN, GAT, GCN, GSM), a training episode is "
+        "one graph."
     ),
     "In brackets the paper's times, on a 2080 Ti with an i7-9700K.",
 )

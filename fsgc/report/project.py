@@ -81,6 +81,15 @@ class Project:
             return (f"it can no longer be computed: {error}",)
         return status.reasons if status.state is State.STALE else ()
 
+    def is_current(self, key: CellKey) -> bool:
+        """Whether a cell was computed with the code and settings at hand; outside a project nobody knows."""
+        from fsgc.tables.status import State, status_of
+
+        try:
+            return self.root is not None and status_of(self.work(key), self.root).state is State.CURRENT
+        except FsgcError:
+            return False
+
     def model_directory(self, key: CellKey) -> Path:
         """Where the model of a cell and its curves are, whether they are there or not."""
         try:

@@ -68,7 +68,7 @@ def seed_notes(counts: Mapping[str, Sequence[int]]) -> list[str]:
         f"{least if least == most else f'{least} to {most}'} ({'; '.join(titles)})"  # titles may have commas
         for (least, most), titles in sorted(rows.items(), key=lambda item: (-item[0][1], -item[0][0]))
     ]
-    return [f"Training seeds that an accuracy is the mean over: {', '.join(parts)}."]
+    return [f"Number of training seeds averaged: {', '.join(parts)}."]
 
 
 def origin_notes(found: Sequence[Result]) -> list[str]:
@@ -79,8 +79,8 @@ def origin_notes(found: Sequence[Result]) -> list[str]:
     notes = []
     if commits:
         counted = commit_in_words(commits[0]) if len(commits) == 1 else f"{len(commits)} commits"
-        by = f", {' or '.join(map(str, threads))} thread{'s' * (threads != [1])}" if threads else ""
-        notes.append(f"Computed at {counted}{by}.")
+        by = f", with {' or '.join(map(str, threads))} thread{'s' * (threads != [1])}" if threads else ""
+        notes.append(f"Cells computed at {counted}{by}.")
     return [*notes, f"Written by fsgc {version('fsgc')}, {commit_in_words(commit())}."]
 
 

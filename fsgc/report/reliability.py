@@ -42,7 +42,7 @@ DEFINITION = (
     "Expected calibration error in points: predictions on novel test episodes are sorted into "
     f"{BINS} bins of equal width by their probability (the softmax of the scores), and the distance between "
     "mean probability and share of right predictions of each bin is averaged over all predictions. 0 is perfect. "
-    "Over: the method is more often sure than right; under: it is right more often than it says."
+    "Over: its mean probability is above the share of right predictions; under: it is below."
 )
 KERNELS = (
     "An SVM's scores are not logarithms of probabilities, so the softmax of WL, SP and Graphlet promises nothing. "
@@ -161,4 +161,4 @@ def _error(curve: Reliability | None, key: ResultKey) -> Value:
 
 def _missing(results: Results, found: Reliabilities) -> Sequence[str]:
     absent = len(results.found) - len(found.curves)
-    return [f"Of {absent} other results neither the scores nor their bins are stored here."] if absent else []
+    return [f"Of {absent} other results neither the scores nor their bins are kept."] if absent else []

@@ -27,6 +27,11 @@ _LATEX = {
     "√": r"$\surd$",
     "—": "---",
     "·": r"$\cdot$",
+    "γ": r"$\gamma$",
+    "ε": r"$\varepsilon$",
+    "ρ": r"$\rho$",
+    "τ": r"$\tau$",
+    "∞": r"$\infty$",
 }
 
 

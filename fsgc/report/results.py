@@ -76,6 +76,12 @@ class Result:
         return self.model in METHODS and not METHODS[self.model].method().trained_for.seed
 
     @property
+    def trained_in_epochs(self) -> bool:
+        """Whether gradient steps trained it: not an untrained network, nor what is fitted in closed form."""
+        train = self.cells[0].metrics.train
+        return train is not None and bool(train.epochs) and train.unit == "epoch"
+
+    @property
     def stale(self) -> tuple[str, ...]:
         """Which code and settings have changed since its cells were computed."""
         return tuple(dict.fromkeys(reason for cell in self.cells for reason in cell.stale))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import astuple, dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -22,16 +22,15 @@ from fsgc.report.table import Heading, Row, Table, Value
 
 METHOD = "discriminant"
 SEARCH = Section("search", Entry[list[tuple[str, float, float, float, float, float, float]]])
-NUMBERS = ("gamma", "epsilon", "rho", "tau", "accuracy", "best")
+NUMBERS = ("gamma", "epsilon", "rho", "tau", "accuracy")
 SCHEMA = {
     "dataset": pl.String,
     "shots": pl.Int64,
     "model": pl.String,
     "seed": pl.Int64,
-    "step": pl.Int64,
     "views": pl.String,
     **dict.fromkeys(NUMBERS, pl.Float64),
-    "taken": pl.Boolean,
+    "tried": pl.Int64,
 }
 NOTES = (
     (
@@ -42,7 +41,7 @@ NOTES = (
         "γ: how far variances within classes are evened out; ε: what is added to them; ρ: the weight of directions in "
         "which class means do not differ (0: all count alike); τ: the shrinkage of the discriminant (∞: nearest mean)."
     ),
-    "A click on an accuracy of the method in the tables above shows every choice that its first seed tried.",
+    "On the page (report.html), a click on an accuracy of the method shows every choice that its first seed tried.",
 )
 
 
@@ -118,7 +117,7 @@ def _read(path: Path, _changed: int) -> Search | None:
     try:
         state = read_model(path)["state"]
         found = state.get("discriminant", state)["search"]
-        steps = tuple(Step(str(row["views"]), *(float(row[name]) for name in NUMBERS)) for row in found)
+        steps = tuple(Step(str(row["views"]), *(float(row[name]) for name in (*NUMBERS, "best"))) for row in found)
     except (FsgcError, AttributeError, KeyError, TypeError, ValueError):
         return None
     return Search.of(steps)
@@ -144,14 +143,14 @@ def searches(results: Results, kept: Kept) -> Iterator[tuple[Result, list[tuple[
 
 
 def search_table(results: Results, paper: Paper, kept: Kept | None = None) -> Table | None:
-    """What was taken for each dataset, number of shots and seed; as data, all that was tried. `None` without any."""
+    """What was taken for each dataset, number of shots and seed; as data, of the variants too. `None` without any."""
     kept = kept or Kept()
     rows: list[Row] = []
     shown: list[Cell] = []
     records: list[Mapping[str, Any]] = []
     for result, found in searches(results, kept):
         for cell, search in found:
-            records += _records(cell, search)
+            records.append(_record(cell, search))
             shown.append(cell)
         if result.variant == METHOD:
             rows += [
@@ -160,8 +159,8 @@ def search_table(results: Results, paper: Paper, kept: Kept | None = None) -> Ta
             ]
     if not rows:
         return None
-    heads = ("views", "γ", "ε", "ρ", "τ", "accuracy there, %", "tried")
-    title = f"What the search of {method_title(METHOD, paper)} took"
+    heads = ("views", "γ", "ε", "ρ", "τ", "accuracy in the search, %", "tried")
+    title = f"What the search of the {method_title(METHOD, paper).lower()} chose"
     frame = pl.DataFrame(records, schema=SCHEMA)
     notes = (*NOTES, *filter(None, [kept.note(SEARCH, shown)]))
     return Table("search", title, "Seed", tuple(map(Heading, heads)), tuple(rows), frame, notes)
@@ -186,18 +185,14 @@ def _sortable(number: float) -> float:
     return min(number, 1e9)
 
 
-def _records(cell: Cell, search: Search) -> Sequence[Mapping[str, Any]]:
-    key = cell.key
-    return [
-        {
-            "dataset": key.dataset,
-            "shots": key.shots,
-            "model": key.model,
-            "seed": key.seed,
-            "step": place + 1,
-            "views": step.views,
-            **{name: round(getattr(step, name), 4) for name in NUMBERS},
-            "taken": place == search.taken,
-        }
-        for place, step in enumerate(search.steps)
-    ]
+def _record(cell: Cell, search: Search) -> Mapping[str, Any]:
+    key, step = cell.key, search.steps[search.taken]
+    return {
+        "dataset": key.dataset,
+        "shots": key.shots,
+        "model": key.model,
+        "seed": key.seed,
+        "views": step.views,
+        **{name: round(getattr(step, name), 4) for name in NUMBERS},
+        "tried": len(search.steps),
+    }

@@ -9,10 +9,12 @@ from fsgc.files import replacing
 from fsgc.report.accuracy import accuracy_table, inputs_tables, other_table
 from fsgc.report.columns import columns_table
 from fsgc.report.comparison import Comparisons
+from fsgc.report.cost import cost_table
 from fsgc.report.efficiency import efficiency_table
 from fsgc.report.kept import Kept
 from fsgc.report.overview import dataset_table
 from fsgc.report.paper import load_paper
+from fsgc.report.project import Project
 from fsgc.report.reliability import Reliabilities, calibration_table
 from fsgc.report.render import csv, latex, markdown
 from fsgc.report.results import Results
@@ -31,8 +33,9 @@ def all_tables(
     reliabilities: Reliabilities | None = None,
     measured: Measured | None = None,
     kept: Kept | None = None,
+    project: Project | None = None,
 ) -> list[Table]:
-    """Every table, filled with what there is; gaps and empty tables included."""
+    """Every table, filled with what there is; gaps and empty tables included. What it cost needs a project."""
     paper, comparisons = load_paper(), comparisons or Comparisons(results)
     tables: list[Table] = []
     whole: list[Table] = []  # the tables of the paper that compare all methods, not a few
@@ -48,7 +51,8 @@ def all_tables(
         calibration_table(results, paper, reliabilities or Reliabilities({})),
     )
     tables += [table for table in further if table]
-    return [*tables, efficiency_table(results, paper, measured), dataset_table(paper, workspace)]
+    tables += [efficiency_table(results, paper, measured), dataset_table(paper, workspace)]
+    return [*tables, cost_table(results, project, paper)] if project else tables
 
 
 def choose(tables: list[Table], keys: tuple[str, ...]) -> list[Table]:

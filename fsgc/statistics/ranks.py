@@ -92,8 +92,8 @@ def cliques(ranks: Sequence[float], critical_difference: float) -> tuple[tuple[i
 def largest_complete(accuracy: Mapping[ColumnKey, Mapping[str, float]]) -> tuple[list[str], list[ColumnKey]] | None:
     """Methods and columns without a gap between them; `None` with fewer than two methods or datasets.
 
-    A partial table has gaps: of all choices of methods with their shared columns, the one with most accuracies is
-    taken.
+    A partial table has gaps: of the sets of columns that two methods share, each with all methods that have them, the
+    one with most accuracies is taken.
     """
     models_here = sorted({model for column in accuracy.values() for model in column})
     columns_of = {model: frozenset(key for key, column in accuracy.items() if model in column) for model in models_here}

@@ -139,8 +139,9 @@ def run(
                 tell(f"{dataset}, {model}: failed: {error}")
                 continue
             tell(line(found[-1]))
-        measured = measured.followed_by(Measured(**{**_circumstances(measured), "timings": tuple(found)}))
-        (old.followed_by(measured) if old else measured).save(file)
+        if found:
+            measured = measured.followed_by(Measured(**{**_circumstances(measured), "timings": tuple(found)}))
+            (old.followed_by(measured) if old else measured).save(file)
     return measured
 
 

@@ -99,7 +99,14 @@ def _cells_of(where: str, block: Mapping[str, Any]) -> list[CellKey]:
     # What does not vary with the seed is one cell for all seeds.
     varies = {model: method_entry(model).method().trained_for.seed for model in models}
     products = itertools.product(datasets, shots, models, seeds)
-    return [CellKey(d, k, model, s if varies[model] else 0, features) for d, k, model, s in products]
+    cells = [CellKey(d, k, model, s if varies[model] else 0, features) for d, k, model, s in products]
+    for cell in cells:
+        if CellKey.parse(cell.name) != cell:  # its name is that of a directory and of stages
+            raise SettingsError(
+                f"{where}.models: {cell.model!r} cannot be a row of the tables, whose names have letters, digits and _ "
+                "only; give the method a line in fsgc/methods/registry.py"
+            )
+    return cells
 
 
 def _list_of(where: str, values: Mapping[str, Any], name: str) -> tuple[Any, ...]:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import statistics
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
+from fsgc.evaluation.outcomes import OUTCOMES
 from fsgc.experiment import as_settings
 from fsgc.recipes import digest, recorded
 from fsgc.tables.grid import CELLS, TABLES, CellKey
@@ -55,10 +57,12 @@ def _compared(work: Work, project: Path) -> CellStatus:
         return CellStatus(cell, State.MISSING)
     try:
         record = json.loads(path.read_text(encoding="utf-8"))
-        seconds = float(record["test_seconds"]) + float(record["train"]["seconds"])
+        seconds = _seconds(record)
         made_by, code, settings = dict(record["recipes"]), dict(record["code"]), dict(record["settings"])
     except (OSError, ValueError, KeyError, TypeError) as error:
         return CellStatus(cell, State.DAMAGED, (f"{path} cannot be read ({error!r}); delete it and compute it again",))
+    if not path.with_name(OUTCOMES).exists():
+        return CellStatus(cell, State.DAMAGED, (f"{path.with_name(OUTCOMES)} is missing; it will be computed again",))
     now = recorded(work.experiment)
     if made_by == {step: digest(each) for step, each in now.items()}:
         return CellStatus(cell, State.CURRENT, seconds=seconds)
@@ -93,6 +97,22 @@ def _reason(path: Path) -> str:
         return str(json.loads(path.read_text(encoding="utf-8"))["reason"])
     except (OSError, ValueError, KeyError, TypeError):
         return f"{path} does not say why"
+
+
+def recorded_times(without: Collection[CellKey], project: Path = Path()) -> list[CellStatus]:
+    """What recorded cells took, all but some, for `expected_seconds`; their recipes are not looked at."""
+    found = []
+    for path in sorted((project / CELLS).glob(f"*/{METRICS}")):
+        cell = CellKey.parse(path.parent.name)
+        if cell is not None and cell not in without:
+            with suppress(OSError, ValueError, KeyError, TypeError):
+                seconds = _seconds(json.loads(path.read_text(encoding="utf-8")))
+                found.append(CellStatus(cell, State.CURRENT, seconds=seconds))
+    return found
+
+
+def _seconds(record: Mapping[str, Any]) -> float:
+    return float(record["test_seconds"]) + float(record["train"]["seconds"])
 
 
 def minutes_left(statuses: Sequence[CellStatus]) -> float | None:

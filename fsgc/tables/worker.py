@@ -55,16 +55,24 @@ def compute(works: list[Work], project: Path = Path()) -> None:
 
 
 def prepare_stores(works: list[Work], project: Path = Path()) -> list[str]:
-    """Make what cells share (graphs, splits, episodes, prepared stores), each once; why a dataset's could not be."""
-    workspace, failed = Workspace(project / TABLES / "data"), {}
+    """Make what cells share, each once; why some of it could not be made.
+
+    Without graphs, splits or episodes no cell of a dataset can be computed; a prepared store that fails concerns the
+    methods that want it alone.
+    """
+    workspace = Workspace(project / TABLES / "data")
+    failed: dict[str, str] = {}
     for work in tqdm(works, desc="stores", unit="cell", disable=None):
-        if work.cell.dataset not in failed:
-            try:
-                ensure_episodes(workspace, work.experiment)
-                with timed_preparation(work, workspace, project):
-                    ensure_stores(workspace, work.experiment)
-            except FsgcError as error:
-                failed[work.cell.dataset] = str(error)
+        if {work.cell.dataset, work.prepared} & failed.keys():
+            continue
+        blamed = work.cell.dataset
+        try:
+            ensure_episodes(workspace, work.experiment)
+            blamed = work.prepared
+            with timed_preparation(work, workspace, project):
+                ensure_stores(workspace, work.experiment)
+        except FsgcError as error:
+            failed[blamed] = str(error)
     return list(failed.values())
 
 

@@ -174,6 +174,31 @@ def test_mistakes_are_explained(folders: tuple[Path, Path], arguments: tuple[str
     assert message in result.output
 
 
+def test_no_input_is_overwritten(folders: tuple[Path, Path], tmp_path: Path) -> None:
+    table = tmp_path / "molecules.csv"
+    table.write_text("smiles,label\nCCO,a\nCC,b\n")
+    before = table.read_bytes()
+    known, new = folders
+    for words in (
+        ("--support", known, "--query", table, "-o", table),
+        ("--support", table, "--query", new, "--report", table),
+        ("--support", known, "--query", new, "-o", tmp_path / "x", "--report", tmp_path / "y" / ".." / "x"),
+    ):
+        result = CliRunner().invoke(main, ["predict", "discriminant", *map(str, words)])
+        assert result.exit_code == 2
+        assert "name the same file" in result.output
+    assert table.read_bytes() == before
+    assert not (tmp_path / "x").exists()
+
+
+def test_new_molecules_may_have_an_empty_label(tmp_path: Path) -> None:
+    (tmp_path / "known.csv").write_text("smiles,label\nCCO,alcohol\nCO,alcohol\nC1CC1,ring\nC1CCC1,ring\n")
+    (tmp_path / "new.csv").write_text("smiles,label,name\nCCCO,,c1cc[nH]c1\n")
+    output = _run("discriminant", "--support", tmp_path / "known.csv", "--query", tmp_path / "new.csv")
+    assert "1 graph classified: " in output
+    assert "c1cc[nH]c1" in output, "what stands in brackets is no markup"
+
+
 def test_graphs_without_a_label_among_the_labelled(folders: tuple[Path, Path]) -> None:
     result = CliRunner().invoke(main, ["predict", "wl", "--support", str(folders[1]), "--query", str(folders[0])])
     assert "the graph 'new0' has no label; every graph of --support needs one" in result.output

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import shutil
 import tomllib
 import zipfile
 from pathlib import Path
@@ -117,6 +118,49 @@ def test_removing(project: Path) -> None:
     assert (project / "shapes" / "edges.csv").exists()
     with pytest.raises(CatalogError, match="there is no dataset 'mine' of your own"):
         remove_dataset("mine")
+
+
+def test_graphs_among_what_is_stored_are_not_removed(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A data root may hold folders of the user's, and even a stored dataset's name."""
+    monkeypatch.setenv("FSGC_DATA", str(project / "data"))
+    for folder in ("mine", "raw"):
+        shutil.copytree(project / "shapes", project / "data" / folder / "shapes")
+    add_dataset("data/mine/shapes", "other", Choices())
+    add_dataset("data/mine/shapes", "shapes", Choices())
+    assert (project / "data" / "mine" / "shapes" / "edges.csv").exists()
+    remove_dataset("shapes")
+    assert (project / "data" / "mine" / "shapes" / "edges.csv").exists()
+    shutil.copytree(project / "shapes", project / "data" / "raw" / "shapes", dirs_exist_ok=True)
+    with pytest.raises(SettingsError, match="would be removed with it; move the graphs elsewhere"):
+        add_dataset("data/raw/shapes", "shapes", Choices())
+    assert (project / "data" / "raw" / "shapes" / "edges.csv").exists()
+
+
+def test_unknown_features_are_refused_at_once(project: Path) -> None:
+    with pytest.raises(SettingsError, match="features: 'colour' is unknown; there are degree"):
+        add_dataset("shapes", "shapes", Choices(features=["colour"]))
+    assert not (project / "datasets").exists()
+
+
+def test_training_overwrites_no_graphs_and_no_report(project: Path) -> None:
+    graphs = [MAKERS[name](5 + number % 4) for name in ("ring", "path", "star", "clique") for number in range(25)]
+    names = [name for name in ("ring", "path", "star", "clique") for _ in range(25)]
+    for graph, name in zip(graphs, names, strict=True):
+        graph.graph["label"] = name
+    records = [nx.node_link_data(graph, edges="links") for graph in graphs]
+    (project / "shapes.json").write_text(json.dumps(records))
+    _run("datasets", "add", "shapes.json", "--name", "drawn")
+    before = (project / "shapes.json").read_bytes()
+    (project / "notes.json").touch()
+    for words, message in (
+        (("notes.pt",), "notes.json exists; choose another name"),
+        (("x.json",), "x.json is where its report"),
+        (("shapes.pt", "--force"), "shapes.json would overwrite the graphs of 'drawn'"),
+    ):
+        result = CliRunner().invoke(main, ["train", "untrained", "drawn", "-o", *words])
+        assert result.exit_code == 1
+        assert message in result.output
+    assert (project / "shapes.json").read_bytes() == before
 
 
 @pytest.mark.parametrize("name", ["Mine", "9mine", "mi-ne", "", "a" * 42, "../mine", "coil_del", "default", "train"])

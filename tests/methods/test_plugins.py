@@ -139,6 +139,12 @@ def test_a_changed_file_is_loaded_again(project: Path) -> None:
         ("class Y:\n    pass\n", "bad.py:X", "bad.py has no X; its classes are Y"),
         ("class X:\n    pass\n", "bad.py:X", "bad.py:X is not a method: derive it from"),
         ("x = 1\ny = 1 / 0\n", "bad.py:X", "bad.py, line 2: ZeroDivisionError"),
+        ("raise SystemExit(0)\n", "bad.py:X", "bad.py:X ends Python when it is loaded"),
+        (
+            "from fsgc.methods.untrained import UntrainedNetwork as U\nclass X(U):\n    settings_type = dict\n",
+            "bad.py:X",
+            "the settings_type of bad.py:X is not a dataclass",
+        ),
         ("x = 1\nclass X(\n", "bad.py:X", "bad.py, line 2: SyntaxError"),
         ("import nothing_like_this\n", "bad.py:X", "bad.py, line 1: ModuleNotFoundError"),
         (

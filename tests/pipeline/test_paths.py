@@ -116,12 +116,11 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
     return project
 
 
-@pytest.mark.parametrize("change", ["dataset=../../docs", "shots=../../../outside"])
-def test_dvc_removes_nothing(project: Project, change: str) -> None:
+def test_dvc_removes_nothing(project: Project) -> None:
     before = _outside(project.root)
-    done = project.run(sys.executable, "-m", "dvc", "exp", "run", "--set-param", change)
+    done = project.run(sys.executable, "-m", "dvc", "exp", "run", "--set-param", "dataset=../../docs")
     assert done.returncode != 0
-    assert "Error: " in done.stderr
+    assert "Error: unknown dataset '../../docs'" in done.stderr
     assert "Traceback" not in done.stderr
     # That is DVC's to write; git may not see the change if it came within the second in which DVC wrote git's index.
     (project.root / "params.yaml").write_bytes(before["params.yaml"])

@@ -227,6 +227,17 @@ def test_a_kernel_from_a_file_compares_the_graphs_it_is_given(name: str, model_f
     np.testing.assert_allclose(found, FewShotClassifier(name).fit(graphs, labels).predict_proba(new))
 
 
+def test_a_kernel_needs_no_attributes() -> None:
+    graphs, labels = _unequal()
+    new, _ = shapes(2, 3, ("ring",))
+    classifier = FewShotClassifier("wl").fit(graphs, labels)
+    expected = classifier.predict_proba(new)
+    for graph in new:
+        for values in dict(graph.nodes(data=True)).values():
+            del values["weight"]
+    np.testing.assert_array_equal(classifier.predict_proba(new), expected)
+
+
 def test_unknown_node_labels_are_told(model_file: Callable[[str], Path]) -> None:
     classifier = FewShotClassifier(model_file("pn")).fit(*_unequal())
     new, _ = shapes(2, 3, ("ring",))
@@ -243,6 +254,41 @@ def test_columns_in_another_order_are_put_right(model_file: Callable[[str], Path
         for values in dict(graph.nodes(data=True)).values():
             values["weight"] = values.pop("weight")  # now the last
     np.testing.assert_allclose(classifier.predict_proba(new), expected, atol=1e-6)
+
+
+def test_attributes_of_other_names_are_refused() -> None:
+    graphs, labels = _unequal()
+    classifier = FewShotClassifier("discriminant").fit(graphs, labels)
+    new, _ = shapes(2, 3, ("ring",))
+    for graph in new:
+        for values in dict(graph.nodes(data=True)).values():
+            values["radius"] = values.pop("weight")
+    with pytest.raises(DataFormatError, match=r"looks at the attributes weight, size of a node, .* have size, radius"):
+        classifier.predict(new)
+    numbered = [data_of(graph) for graph in shapes(2, 3, ("ring",))[0]]
+    assert len(classifier.predict(numbered)) == 2, "without names, the places decide"
+
+
+def test_a_fit_that_fails_changes_nothing() -> None:
+    graphs, labels = shapes(3, 1, ("ring", "star"))
+    new = shapes(1, 2, ("ring", "star"))[0]
+    classifier = FewShotClassifier("wl").fit(graphs, labels)
+    before = classifier.predict(new).tolist()
+    with pytest.raises(DataFormatError, match="have no nodes"):
+        classifier.fit([*graphs[:0:-1], nx.Graph()], labels[::-1])
+    assert classifier.predict(new).tolist() == before
+    fresh = FewShotClassifier("nothing.pt")
+    with pytest.raises(FsgcError):
+        fresh.fit(graphs, labels)
+    with pytest.raises(NotFittedError):
+        fresh.predict(new)
+
+
+@pytest.mark.parametrize("label", [float("nan"), np.float32("nan")])
+def test_a_label_that_is_not_a_number(label: Hashable) -> None:
+    graphs, labels = shapes(2, 1, ("ring", "star"))
+    with pytest.raises(DataFormatError, match="a label is NaN"):
+        FewShotClassifier("wl").fit(graphs, [*labels[:-1], label])
 
 
 def test_what_cannot_be(model_file: Callable[[str], Path], tmp_path: Path) -> None:

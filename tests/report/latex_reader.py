@@ -10,8 +10,8 @@ COMMANDS = frozenset(
     re.findall(
         r"\w+",
         "documentclass usepackage begin end centering resizebox textwidth toprule midrule bottomrule cmidrule "
-        "multicolumn emph textbf scriptsize pm approx dagger times surd cdot caption label textbackslash "
-        "textasciitilde textasciicircum textless textgreater",
+        "multicolumn emph textbf scriptsize pm approx dagger times surd cdot gamma varepsilon rho tau infty "
+        "caption label textbackslash textasciitilde textasciicircum textless textgreater",
     )
 )
 _TOKEN = re.compile(r"\\(?P<name>[A-Za-z]+)(?P<argument>\{[a-z*]+\})?|\\(?P<escaped>.)|(?P<plain>.)", re.DOTALL)

@@ -178,8 +178,8 @@ def test_footers_name_protocol_q_seeds_versions_and_commit(example: Results) -> 
         "600 stored test episodes",
         "TRIANGLES 2-way",
         "TRIANGLES 5 (5-shot), 5 (10-shot)",
-        "Training seeds that an accuracy is the mean over: 1 to 3 (PN), 1 (",
-        "Computed at commit 0a1b2c3d4e5f, 1 thread.",
+        "Number of training seeds averaged: 1 to 3 (PN), 1 (",
+        "Cells computed at commit 0a1b2c3d4e5f, with 1 thread.",
         "Written by fsgc ",
         ", commit ",
     ):

@@ -10,7 +10,7 @@ from scipy import stats
 from fsgc.report.cells import find_cells
 from fsgc.report.comparison import Column, Comparisons, PairingError
 from fsgc.report.results import Results
-from fsgc.statistics.panel import Panel, Seeds
+from fsgc.statistics.panel import Panel, Seeds, seed_variance
 from fsgc.tables.grid import CellKey
 from tests.report.made_cells import Correct, draw, outcomes, write_cell
 
@@ -43,6 +43,26 @@ def test_the_same_results_are_not_separated(cells_root: Path) -> None:
     correct = outcomes(0, 0.7)
     found = Comparisons(_results(cells_root, correct, correct)).column("enzymes", 5).compare("pn", "wl")
     assert (found.interval.mean, found.p, found.wilcoxon_p) == (0.0, 1.0, 1.0)
+
+
+def test_the_variance_of_one_training_is_that_of_trained_networks_on_the_datasets_own_inputs(cells_root: Path) -> None:
+    """Neither untrained ones nor a closed form nor other inputs lend theirs."""
+    trained = {"seconds": 1.0, "epochs": 3, "unit": "epoch"}
+    others = {"untrained": {**trained, "epochs": 0}, "discriminant": {**trained, "unit": "choice"}}
+    rates = {"gin": (0.70, 0.71, 0.69), "untrained": (0.4, 0.6, 0.8), "discriminant": (0.9, 0.9, 0.9)}
+    for model, means in rates.items():
+        for seed, mean in enumerate(means):
+            train = others.get(model, trained)
+            write_cell(cells_root, CellKey("enzymes", 5, model, seed), outcomes(seed, mean), train=train)
+    for seed, mean in enumerate((0.5, 0.7, 0.9)):
+        write_cell(cells_root, CellKey("enzymes", 5, "gin", seed, "structural"), outcomes(seed, mean), train=trained)
+    write_cell(cells_root, CellKey("enzymes", 5, "pn", 0), outcomes(9, 0.7), train=trained)
+    results = Results(find_cells(cells_root))
+    column = Comparisons(results).column("enzymes", 5)
+    assert column.intervals("pn").seeds_from is Seeds.POOLED
+    lent = seed_variance(results.found["enzymes", 5, "gin"].correct.mean(axis=(1, 2)))
+    oracle = Panel({"pn": results.found["enzymes", 5, "pn"].correct}, draw(5), seeds=lent)
+    assert column.intervals("pn").default.low == pytest.approx(oracle.intervals("pn").default.low, abs=1e-12)
 
 
 def test_what_is_not_trained_has_no_chance_in_it(cells_root: Path) -> None:

@@ -43,21 +43,25 @@ def test_what_is_spent_is_added_up_by_row_and_by_column(cells_root: Path) -> Non
     _add(cells_root, CellKey("triangles", 5, "wl", 0), 0, 120)
     table = _table(cells_root)
     assert [row.title for row in table.rows] == [
-        "All cells", "WL", "PN", "ENZYMES, 10-shot", "TRIANGLES, 5-shot",
+        "All cells", "The first seed of all rows", "WL", "PN", "ENZYMES, 10-shot", "TRIANGLES, 5-shot",
     ]  # fmt: skip
-    assert [row.group for row in table.rows] == ["", *["A row"] * 2, *["A column"] * 2]
+    assert [row.group for row in table.rows] == [*[""] * 2, *["A row"] * 2, *["A column"] * 2]
     pn, column = _record(table, "pn"), _record(table, "triangles-5shot")
     assert (pn["cells"], pn["core_hours"]) == (3, pytest.approx((3660 + 3060 + 630) / 3600))
     assert (pn["median_cell_minutes"], pn["longest_cell_minutes"]) == (51, 61)
     assert (column["cells"], column["core_hours"]) == (3, pytest.approx((3660 + 3060 + 120) / 3600))
     everything = _record(table, "everything")
     assert everything["core_hours"] == pytest.approx((3660 + 3060 + 630 + 120) / 3600)
+    assert _record(table, "one seed")["core_hours"] == pytest.approx((3660 + 630 + 120) / 3600)
     # On paper: 1 worker does all, one after the other; 8 are more than there are tasks, so the longest decides.
     one = 3660 + 3060 + 630 + 120 + 4 * MEASURED.transfer + MEASURED.submit + MEASURED.receive
     assert everything["hours_1_workers"] == pytest.approx(one / 3600, abs=1e-6)
     for workers in (8, 64):
         assert everything[f"hours_{workers}_workers"] == pytest.approx((3660 + OVERHEAD) / 3600, abs=1e-6)
-    assert any("More than 3 workers do not help" in note and "takes 61 minutes" in note for note in table.notes)
+    assert any(
+        "More than 3 workers do not finish all cells sooner" in note and "takes 61 minutes" in note
+        for note in table.notes
+    )
 
 
 def test_cells_of_several_threads_cost_as_many_cores(cells_root: Path) -> None:
@@ -102,7 +106,7 @@ def test_what_cells_share_counts_once_and_what_is_missing_is_guessed(root: Path)
     assert wl["longest_cell_minutes"] == pytest.approx(1.0)
     # On one worker: what is prepared, then two tasks of two cells each.
     assert wl["hours_1_workers"] == pytest.approx((50 + 4 * 10 + 2 * MEASURED.transfer + 0.083) / 3600, abs=1e-6)
-    assert "5 of 8 cells have no time yet and count as those most like them." in table.notes
+    assert "5 of 8 cells have no time yet and are assumed to take as long as similar ones." in table.notes
     assert "The time of 1 of 2 prepared stores was not noted and is not counted." in table.notes
     prepared.write_text('{"triangles-wl": "long"}')
     assert _record(_table(root), "wl")["core_hours"] == pytest.approx(40 / 3600)
@@ -117,4 +121,4 @@ def test_it_is_part_of_the_pages(example_root: Path, tmp_path: Path, monkeypatch
     # 11 cells of 61.5 seconds and three guessed ones; the two of a kernel have no training.
     hours = (14 * 1.5 + 12 * 60) / 3600
     assert f"| All cells | 14 | 1.0 | 1.0 | {hours:.2f} | " in page
-    assert len(WORKERS) == page.split("To compute")[1].split("\n")[0].count("Hours on")
+    assert len(WORKERS) == page.split("To compute")[1].split("\n")[0].count("Hours with")

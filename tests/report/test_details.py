@@ -35,8 +35,21 @@ def test_a_result_has_its_intervals_origin_settings_and_confusion(example: Resul
     assert one["settings"] == {"method.width": 64, "method.lr": 0.001, "train.max_epochs": 3}
     matrix = np.array(one["confusion"]["counts"])
     assert tuple(one["confusion"]["classes"]) == CLASSES
-    assert matrix.sum() == outcomes(0, 0.8).size
-    assert np.trace(matrix) == outcomes(0, 0.8).sum()
+    cells = example.found["triangles", 5, "pn"].cells
+    assert len(cells) == 3
+    assert matrix.sum() == 3 * outcomes(0, 0.8).size, "of all seeds"
+    assert np.trace(matrix) == sum(cell.outcomes.correct.sum() for cell in cells)
+    assert one["macroF1"] == pytest.approx(np.mean([cell.metrics.macro_f1 for cell in cells]), abs=1e-6)
+    assert one["comparable"]
+
+
+def test_where_the_paper_is_for_orientation_only_no_difference_is_shown(cells_root: Path) -> None:
+    for dataset in ("graph_r52", "coil_del"):
+        write_cell(cells_root, CellKey(dataset, 5, "pn", 0), outcomes(0, 0.7))
+    results = Results(find_cells(cells_root))
+    shown = page_data(results, Comparisons(results), load_paper())["results"]
+    comparable = {name: one["comparable"] for name, one in shown.items()}
+    assert comparable == {"coil_del-5shot-pn": True, "graph_r52-5shot-pn": False}
 
 
 def test_seeds_of_different_commits_have_an_origin_each(cells_root: Path) -> None:

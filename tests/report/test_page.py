@@ -140,7 +140,7 @@ def test_without_any_cell_it_says_what_to_run(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setenv("FSGC_DATA", str(tmp_path / "data"))
     assert build_report(tmp_path / "cells", tmp_path / "report.html") == "0 results from 0 cells, 0 figures"
     page = (tmp_path / "report.html").read_text()
-    assert page.count('<p class="hint">') == len(load_paper().tables) + 1, "one per table of accuracies, one for times"
+    assert page.count('<p class="hint">') == len(load_paper().tables) + 2, "one per table of accuracies, two for times"
     assert "Run: fsgc tables run" in page
     assert "Cells: none." in page
 

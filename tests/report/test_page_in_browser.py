@@ -74,6 +74,7 @@ def test_it_opens_with_tables_figures_and_what_went_wrong(page: Page) -> None:
         "columns",
         "efficiency",
         "datasets",
+        "cost",
         "compare",
         "figures",
     ]

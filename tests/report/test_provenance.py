@@ -22,9 +22,9 @@ from tests.report.made_cells import outcomes, write_cell
 @pytest.mark.parametrize(
     ("commits", "threads", "told"),
     [
-        (("abc", "abc"), (1, 1), "Computed at commit abc, 1 thread."),
-        (("abc", "def+"), (1, 2), "Computed at 2 commits, 1 or 2 threads."),
-        (("abc", ""), (2, None), "Computed at commit abc, 2 threads."),
+        (("abc", "abc"), (1, 1), "Cells computed at commit abc, with 1 thread."),
+        (("abc", "def+"), (1, 2), "Cells computed at 2 commits, with 1 or 2 threads."),
+        (("abc", ""), (2, None), "Cells computed at commit abc, with 2 threads."),
     ],
 )
 def test_where_results_come_from(
@@ -49,7 +49,7 @@ def test_names() -> None:
 
 def test_a_table_says_how_many_seeds_each_row_has() -> None:
     assert seed_notes({"PN": [5, 5], "GIN": [3, 1], "WL": [1], "GAT": [1, 3], "FAITH": []}) == [
-        "Training seeds that an accuracy is the mean over: 5 (PN), 1 to 3 (GIN; GAT), 1 (WL)."
+        "Number of training seeds averaged: 5 (PN), 1 to 3 (GIN; GAT), 1 (WL)."
     ]
     assert seed_notes({"PN": [1, 1], "GIN": []}) == [
         "Every accuracy is of one training seed, and its interval says nothing about other seeds."

@@ -39,7 +39,7 @@ SMALL = Table(
         ),
     ),
     frame=pl.DataFrame({"row": ["one", "two"], "accuracy": [80.1, None]}),
-    notes=("A note_with < & % $ # { } ~ ^ \\ ± ≈ † − × — signs.",),
+    notes=("A note_with < & % $ # { } ~ ^ \\ ± ≈ † − × — γ ε ρ τ ∞ signs.",),
 )
 
 
@@ -64,7 +64,7 @@ def test_markdown_by_hand() -> None:
         "| one | **80.10** ± 0.20 [79.0, +1.1] | — | 3 |\n"
         "| *G2* |  |  |  |\n"
         "| two | 80.00 ± 0.30 ≈ † (best of 1 of 2) | failed [50.0] | 4 |\n\n"
-        "- A note\\_with \\< & % $ # { } ~ ^ \\\\ ± ≈ † − × — signs.\n"
+        "- A note\\_with \\< & % $ # { } ~ ^ \\\\ ± ≈ † − × — γ ε ρ τ ∞ signs.\n"
     )
 
 

@@ -109,16 +109,15 @@ def test_a_damaged_or_missing_file_has_none(searched: Path) -> None:
     assert search_of(cell) is None
 
 
-def test_the_table_shows_what_was_taken_and_holds_all_that_was_tried(searched: Path) -> None:
+def test_the_table_shows_what_was_taken(searched: Path) -> None:
     results = Results(find_cells(searched))
     table = search_table(results, load_paper())
     assert table is not None
     assert [(row.group, row.title) for row in table.rows] == [("ENZYMES, 5-shot", f"seed {seed}") for seed in (0, 1)]
     assert [value.text for value in table.rows[0].values] == ["<paths> (norm)", "1", "0.1", "0", "0.1", "70.00", "5"]
-    assert len(table.frame) == 2 * 5 + 1
-    of_first = table.frame.filter(pl.col("model") == "discriminant", pl.col("seed") == 0)
-    assert of_first["tau"].to_list() == [row["tau"] for row in SEARCH]
-    assert of_first["taken"].to_list() == [False, False, False, True, False]
+    assert len(table.frame) == 2 + 1, "of variants as well"
+    (of_first,) = table.frame.filter(pl.col("model") == "discriminant", pl.col("seed") == 0).to_dicts()
+    assert (of_first["tau"], of_first["accuracy"], of_first["tried"]) == (SEARCH[3]["tau"], SEARCH[3]["accuracy"], 5)
     assert "search" in [table.key for table in all_tables(results, Workspace(searched.parent / "data"))]
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
@@ -86,6 +87,21 @@ def test_an_answer_that_differs_is_counted(project: Path, works: dict[str, Work]
     assert same.same
 
 
+@pytest.mark.usefixtures("quick")
+def test_another_wrong_answer_is_noticed(project: Path, works: dict[str, Work]) -> None:
+    path = project / CELLS / WL / OUTCOMES
+    kept, outcomes = path.read_bytes(), Outcomes.load(path)
+    confusion = outcomes.confusion.copy()
+    confusion[0, 1:] = np.roll(confusion[0, 1:], 1)
+    assert (confusion != outcomes.confusion).any()
+    replace(outcomes, confusion=confusion).save(path)
+    try:
+        (other,) = check([works[WL]])
+    finally:
+        path.write_bytes(kept)
+    assert (other.same, other.changed) == (False, 0)
+
+
 @pytest.mark.usefixtures("quick", "project")
 def test_other_episodes_are_not_compared(works: dict[str, Work]) -> None:
     path = CELLS / WL / OUTCOMES
@@ -118,7 +134,7 @@ def test_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "the same" in done.output
     none = CliRunner().invoke(fsgc, ["tables", "check", "--only", "*-untrained-*"])
     assert none.exit_code == 1
-    assert "none of these cells is computed" in none.output
+    assert "none of these cells is current" in none.output
     monkeypatch.setattr(f"{module.__name__}.Worker.compute", lambda *_: "the disk is full")
     failed = CliRunner().invoke(fsgc, ["tables", "check"])
     assert failed.exit_code == 1

@@ -80,6 +80,7 @@ def test_other_names_tell_none(name: str) -> None:
         ("[enzymes, reddit]", "[[enzymes]]", r"paper\.datasets: \['enzymes'\] is not allowed"),
         ("[enzymes, reddit]", "[../../docs]", r"unknown dataset '\.\./\.\./docs'"),
         ("[pn, pn_tae]", "[{a: 1}]", r"paper\.models: \{'a': 1\} is not allowed"),
+        ("pn_tae", "examples/cosine_prototypes.py:CosinePrototypes", r"cannot be a row of the tables.*registry\.py"),
         ("  seeds: [0, 3]\n", "", r"paper\.seeds must be a list"),
         ("seeds", "seed", r"paper\.seed is unknown; did you mean 'seeds'\?"),
         ("  seeds: [0, 3]\n", "  seeds: [0, 3]\n  features: colour\n", "features must be 'dataset', 'str"),

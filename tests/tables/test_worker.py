@@ -15,13 +15,17 @@ from typing import Any
 import pytest
 import yaml
 
+from fsgc.errors import StoreError
+from fsgc.evaluation.outcomes import OUTCOMES
+from fsgc.experiment import Experiment
 from fsgc.methods.kernel.settings import KernelSettings
+from fsgc.report.cells import find_cells
 from fsgc.steps import train
 from fsgc.tables import worker
 from fsgc.tables.grid import CELLS, CellKey
 from fsgc.tables.plan import Work, load_works, work_of
-from fsgc.tables.status import FAILED, METRICS, CellStatus, State, minutes_left, status_of
-from fsgc.tables.worker import MODELS, compute, main
+from fsgc.tables.status import FAILED, METRICS, CellStatus, State, minutes_left, recorded_times, status_of
+from fsgc.tables.worker import MODELS, compute, main, prepare_stores
 from tests.small_tables import PARAMS as SMALL
 from tests.small_tables import make_project
 
@@ -162,6 +166,42 @@ def test_a_damaged_record_is_said_to_be(project: Path, content: bytes) -> None:
     assert "delete it and compute it again" in found.reasons[0]
 
 
+def test_a_record_without_its_outcomes_is_damaged_here_as_in_the_tables(project: Path) -> None:
+    (project / CELLS / GIN2 / OUTCOMES).unlink()
+    found = status_of(_works(project)[GIN2], project)
+    assert found.state is State.DAMAGED
+    assert "outcomes.bin is missing" in found.reasons[0]
+    (shown,) = [cell for cell in find_cells(project / CELLS) if cell.key.name == GIN2]
+    assert shown.state is State.DAMAGED
+
+
+def test_what_failed_and_was_computed_since_is_shown_as_computed(project: Path) -> None:
+    mark = project / FAILED / f"{GIN2}.json"
+    mark.parent.mkdir()
+    mark.write_text(json.dumps({"reason": "the loss is NaN", "command": "x"}))
+    assert {cell.state for cell in find_cells(project / CELLS)} == {State.CURRENT}
+    _edit(project, GIN2, lambda record: record["recipes"].update(graphs="0" * 16))
+    (shown,) = [cell for cell in find_cells(project / CELLS) if cell.key.name == GIN2]
+    assert (shown.state, getattr(shown, "reason", "")) == (State.FAILED, "the loss is NaN")
+
+
+def test_a_method_whose_store_fails_stops_no_other_of_its_dataset(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    works = list(_works(project).values())
+    made: list[str] = []
+
+    def ensure(_: object, experiment: Experiment) -> None:
+        if experiment.keys.model == "wl":
+            raise StoreError("a graph has no edge")
+        made.append(experiment.keys.model)
+
+    monkeypatch.setattr(worker, "ensure_stores", ensure)
+    first = sorted(works, key=lambda work: work.cell.model != "wl")
+    assert prepare_stores(first, project) == ["a graph has no edge"]
+    assert set(made) == {"gin"}
+
+
 @pytest.mark.parametrize("name", ["recipes", "code", "settings", "train", "test_seconds"])
 @pytest.mark.parametrize("value", [None, 5, "x", [1], {}, [["a", "b"]]])
 def test_a_record_with_a_part_of_another_kind_is_not_current(project: Path, name: str, value: Any) -> None:
@@ -183,6 +223,15 @@ def test_the_time_that_is_left() -> None:
     # As before; as the median of its method (pn: of 60, 120, 180 and 600); as the median of all.
     left = [cell("pn", State.STALE, 180), cell("pn", State.MISSING), cell("gin", State.FAILED)]
     assert minutes_left(done + left) == pytest.approx((180 + 150 + 120) / 60)
+
+
+def test_the_time_of_cells_not_asked_for_counts(project: Path) -> None:
+    """With `--only`, cells that are missing are compared with all that are recorded."""
+    (project / CELLS / GIN3 / METRICS).write_text("{")
+    works = _works(project)
+    others = recorded_times({works[GIN2].cell}, project)
+    assert {each.cell.model for each in others} == {"wl"}, "all but the one that is asked for and a damaged one"
+    assert minutes_left([CellStatus(works[GIN2].cell, State.MISSING), *others])
 
 
 def test_what_cannot_be_computed_is_one_sentence(

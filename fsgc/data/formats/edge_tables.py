@@ -93,7 +93,7 @@ def _graphs(labels: CsvTable | None, nodes: pl.DataFrame, ends: pl.DataFrame) ->
     again = (~graph.is_first_distinct()).arg_true()
     if len(again):
         raise labels.refuse(f"the graph {graph[int(again[0])]!r} comes twice", int(again[0]))
-    return graph.to_list(), labels.filled(_column(labels, CLASS)).to_list()
+    return graph.to_list(), labels.blank_or_filled(_column(labels, CLASS))
 
 
 def _places(edges: pl.DataFrame, end: str, ids: pl.DataFrame, table: CsvTable) -> Ints:

@@ -112,13 +112,15 @@ def _parts(data: Any, graph: int) -> tuple[int, Any, Floats, list[str]]:
         raise DataFormatError("'edge_index' does not hold whole numbers", graph=graph)
     if x is not None and (not isinstance(x, torch.Tensor) or x.ndim == 0 or x.is_complex()):
         raise DataFormatError("'x' is not a matrix of numbers", graph=graph)
-    edges = edge_index.detach().long().numpy()
+    edges = edge_index.detach().cpu().long().numpy()
     nodes = len(x) if x is not None else data.get("num_nodes") or int(edges.max(initial=-1)) + 1
     if not isinstance(nodes, int):
         raise DataFormatError("'num_nodes' is not a whole number", graph=graph)
     if ((edges < 0) | (edges >= nodes)).any():
         raise DataFormatError(f"an edge names a node outside 0..{nodes - 1}", graph=graph)
-    features = np.zeros((nodes, 0)) if x is None else x.detach().double().reshape(nodes, -1).numpy()
+    features = np.zeros((nodes, 0))
+    if x is not None:  # [n] is one number a node; `flatten` also takes what has no node
+        features = (x.unsqueeze(1) if x.ndim == 1 else x.flatten(1)).detach().cpu().double().numpy()
     if not (np.abs(features) <= np.finfo(np.float32).max).all():
         raise DataFormatError("'x' has a number that is not finite", graph=graph)
     label = getattr(data, "node_label", None)

@@ -12,6 +12,7 @@ from fsgc.data.formats.json_graphs import SUFFIXES as JSON
 from fsgc.data.formats.json_graphs import read_json_graphs
 from fsgc.data.formats.pyg_file import read_pyg_file
 from fsgc.data.formats.raw import RawGraphs
+from fsgc.data.formats.records import is_hidden
 from fsgc.data.formats.smiles import is_smiles_table, read_smiles, read_smiles_bonds
 from fsgc.data.formats.tables import header_of
 from fsgc.data.formats.tu import find_prefix, read_tu_folder
@@ -83,7 +84,7 @@ def _of_folder(folder: Path) -> str | None:
         return "tu"
     if (folder / "edges.csv").exists():
         return "csv"
-    inside = sorted(file for file in folder.rglob("*") if file.is_file() and not file.name.startswith("."))
+    inside = sorted(file for file in folder.rglob("*") if file.is_file() and not is_hidden(file, folder))
     formats = {_of_file(file) for file in inside if file.name not in ("labels.csv", "nodes.csv")} - {None}
     if len(formats) > 1:
         raise DataFormatError(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -82,20 +83,33 @@ def graph_files(path: Path, suffixes: tuple[str, ...]) -> list[Path]:
     if not path.is_dir():
         return [path]
     inside = (file for file in path.rglob("*") if file.suffix.lower() in suffixes and file.is_file())
-    return sorted(file for file in inside if not file.name.startswith("."))
+    return sorted(file for file in inside if not is_hidden(file, path))
+
+
+def is_hidden(file: Path, folder: Path) -> bool:
+    """Whether a file, or a folder on the way to it, has a name that begins with a dot."""
+    return any(part.startswith(".") for part in file.relative_to(folder).parts)
 
 
 def with_classes(records: list[GraphRecord], path: Path) -> list[GraphRecord]:
     """Fill in the classes that a folder gives: by `labels.csv`, else by the names of the folders in it."""
     if not path.is_dir():
         return records
+    counts = Counter(record.name for record in records)
+    for record in records:
+        if counts[record.name] > 1 and record.file is not None:  # files of one name in several folders
+            record.name = record.file.relative_to(path).with_suffix("").as_posix()
     labels = path / "labels.csv"
     if labels.exists():
         table = read_table(labels)
         names = [table.column("graph", "id", "name", "file"), table.column(*CLASS_KEYS)]
         if names[0] is None or names[1] is None:
             raise DataFormatError("expected the columns 'graph' and 'label'", file=labels, line=1)
-        given = dict(zip(table.filled(names[0]), table.filled(names[1]), strict=True))
+        graphs = table.filled(names[0])
+        again = (~graphs.is_first_distinct()).arg_true()
+        if len(again):
+            raise table.refuse(f"the graph {graphs[int(again[0])]!r} comes twice", int(again[0]))
+        given = dict(zip(graphs, table.filled(names[1]), strict=True))
         for record in records:
             file = record.file.name if record.file else record.name
             record.klass = given.get(record.name, given.get(file, record.klass))

@@ -59,7 +59,7 @@ def read_smiles(path: Path, bonds_as_nodes: bool = False) -> RawGraphs:
         sizes=sizes,
         source=source,
         target=target,
-        classes=tuple(table.filled(classes)) if classes else (None,) * len(texts),
+        classes=tuple(table.blank_or_filled(classes)) if classes else (None,) * len(texts),
         node_label=pl.Series("label", [label for each in drawn for label in each.labels], dtype=pl.String),
         node_attr=np.concatenate([each.attr for each in drawn]),
         attributes=ATTRIBUTES if bonds_as_nodes else (*COUNTED, *ATTRIBUTES),

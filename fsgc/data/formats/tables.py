@@ -40,6 +40,10 @@ class CsvTable:
             raise self.refuse(f"nothing in the column {column!r}", int(missing[0]))
         return values
 
+    def blank_or_filled(self, column: str) -> list[str | None]:
+        """A column in which something may be missing."""
+        return [value.strip() or None if value is not None else None for value in self.rows[column].to_list()]
+
     def refuse(self, message: str, row: int) -> DataFormatError:
         """The error for a row, counted from 0."""
         return DataFormatError(message, file=self.file, line=self._line(row))

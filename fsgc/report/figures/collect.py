@@ -145,7 +145,7 @@ def _steps(results: Results, paper: Paper, kept: Kept) -> NamedFigure | None:
     caption = (
         "Steps that the step controller lets a training episode take, averaged over each epoch: the least number and "
         "the whole part of one over its probability to stop, which begins at a half and, at its small learning rate, "
-        "has to fall below a third before there is a step more."
+        "has to fall below a third before another step is added."
     )
     return _of_curves(STEPS, results, paper, kept, "steps", "Adaptive steps", caption)
 

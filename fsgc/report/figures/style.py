@@ -40,6 +40,7 @@ _SETTINGS: Any = {
     "svg.hashsalt": "fsgc",  # identifiers in the file come from this instead of from chance
 }
 _DECIMALS = re.compile(rb"(?<!scale\(0)(\.\d{2})\d+")  # but not in the scale of letters, which are drawn in large units
+_INDENTATION = re.compile(rb"\n +")
 
 
 @dataclass(frozen=True)
@@ -105,8 +106,9 @@ def panels(count: int, columns: int = 3, width: float = 2.6, height: float = 2.1
 
 
 def svg_bytes(figure: Figure) -> bytes:
-    """The figure as SVG, to a hundredth of a point; equal figures give equal bytes."""
-    return _DECIMALS.sub(rb"\1", _rendered(figure, "svg", {"Date": None, "Creator": None}))
+    """The figure as SVG, to a hundredth of a point, not indented; equal figures give equal bytes."""
+    rendered = _rendered(figure, "svg", {"Date": None, "Creator": None})
+    return _INDENTATION.sub(b"\n", _DECIMALS.sub(rb"\1", rendered))
 
 
 def png_bytes(figure: Figure) -> bytes:

@@ -119,14 +119,15 @@
     }
     if (one.trouble) parts.push(make("p", { class: "trouble" }, one.trouble));
     if (one.accuracy !== undefined) {
+      const ofFirst = one.seeds.length > 1 ? ", first seed" : "";
       parts.push(definitions([
         ["Accuracy", `${percent(one.accuracy)} % over ${one.episodes} episodes, ${one.way}-way ${one.shots}-shot, ${one.queries} queries per class`],
         ["Seeds", one.seeds.map((s) => `${s.seed}: ${percent(s.accuracy)}`).join(", ")],
         ["Macro F1", one.macroF1 === null ? "" : percent(one.macroF1)],
-        ["The paper's accuracy", one.paper === null ? "" : `${one.paper} (ours minus it: ${signed(one.accuracy - one.paper / 100)})`],
+        ["The paper's accuracy", one.paper === null ? "" : `${one.paper}${one.comparable ? ` (ours minus it: ${signed(one.accuracy - one.paper / 100)})` : ", for orientation only"}`],
         ["Transductive", one.transductive ? "yes: predictions depend on the other queries" : "no"],
-        ["Training", one.training.epochs ? `${one.training.seconds.toFixed(0)} s, ${one.training.epochs} ${one.training.unit}s, best ${one.training.best_epoch}; ${one.training.parameters} parameters` : "no epochs"],
-        ["Test", one.testSeconds ? `${one.testSeconds.toFixed(1)} s` : ""],
+        [`Training${ofFirst}`, one.training.epochs ? `${one.training.seconds.toFixed(0)} s, ${one.training.epochs} ${one.training.unit}s, best ${one.training.best_epoch}; ${one.training.parameters} parameters` : "no epochs"],
+        [`Test${ofFirst}`, one.testSeconds ? `${one.testSeconds.toFixed(1)} s` : ""],
       ]));
       parts.push(make("h3", {}, "95 % intervals"), intervalTable(one.intervals), make("p", { class: "notes" }, one.seedsFrom));
       parts.push(make("h3", {}, "Training curves"));

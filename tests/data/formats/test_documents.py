@@ -25,6 +25,15 @@ def _xml(tmp_path: Path, text: str, name: str = "a.graphml") -> Path:
     return tmp_path / name
 
 
+def test_a_pyg_graph_without_nodes_can_be_left_out() -> None:
+    empty = Data(x=torch.zeros(0, 2), edge_index=torch.zeros(2, 0, dtype=torch.long), y=torch.tensor(1))
+    one = Data(x=torch.ones(2, 2), edge_index=torch.tensor([[0, 1], [1, 0]]), y=torch.tensor(0))
+    raw = raw_from_pyg([one, empty])
+    assert raw.sizes.tolist() == [2, 0]
+    assert raw.node_attr.shape == (2, 2)
+    assert len(raw.without_empty()) == 1
+
+
 @pytest.mark.parametrize(
     "doctype",
     [

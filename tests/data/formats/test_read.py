@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -106,6 +107,21 @@ def test_what_is_not_recognised(tmp_path: Path) -> None:
     with pytest.raises(DataFormatError, match=r"several formats \(json, xml\); choose one with --format"):
         read_graphs(tmp_path)
     assert len(read_graphs(tmp_path, "xml")) == len(made.CLASSES)
+
+
+def test_files_of_one_name_and_hidden_ones(tmp_path: Path) -> None:
+    content = json.dumps(nx.node_link_data(nx.path_graph(3), edges="links"))
+    for name in ("x/1.json", "y/1.json", "y/2.json", ".ipynb_checkpoints/1-checkpoint.json"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(content)
+    raw = read_graphs(tmp_path)
+    assert raw.names == ("x/1", "y/1", "2")
+    assert raw.classes == ("x", "y", "y")
+    (tmp_path / "labels.csv").write_text("graph,label\nx/1,a\n2,b\ny/1,c\n")
+    assert read_graphs(tmp_path).classes == ("a", "c", "b")
+    (tmp_path / "labels.csv").write_text("graph,label\n2,a\n2,b\n")
+    with pytest.raises(DataFormatError, match=r"labels\.csv, line 3: the graph '2' comes twice"):
+        read_graphs(tmp_path)
 
 
 def test_new_graphs_are_written_in_the_terms_of_the_old() -> None:
