@@ -90,7 +90,7 @@ def test_a_remark_on_a_row_says_how_its_accuracies_came_about() -> None:
     assert pn is not None
     assert smf_gin.remark is not None
     assert faith.remark is not None
-    assert ("another split" in smf_gin.remark.text, "best on the test" in faith.remark.text) == (True, True)
+    assert ("another split" in smf_gin.remark.text, "best test accuracies" in faith.remark.text) == (True, True)
     assert pn.remark is None
     comparable = [paper.is_comparable(row, "triangles") for row in (smf_gin, faith, pn)]
     assert comparable == [False, True, True]
