@@ -50,3 +50,9 @@ def data_of(graph: nx.Graph) -> Any:
     made.x = torch.tensor([[v["weight"], v["size"]] for v in values])
     made.node_label = [v["label"] for v in values]
     return made
+
+
+def unequal_shapes(count: int = 6) -> tuple[list[nx.Graph], list[str]]:
+    """Rings and stars, two fewer of the former."""
+    graphs, labels = shapes(count, 1, ("ring", "star"))
+    return graphs[2:], labels[2:]
