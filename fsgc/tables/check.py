@@ -29,7 +29,7 @@ class Compared:
         found: its accuracy now; None if it could not be computed.
         queries: how many queries its test episodes have.
         changed: how many of them are answered correctly in only one of the two.
-        confused: whether classes are mistaken for one another as often in both; a query's wrong class is not recorded.
+        same_confusion: whether each class is taken for each other one as often in both.
         reason: why it could not be computed.
     """
 
@@ -38,13 +38,13 @@ class Compared:
     found: float | None = None
     queries: int = 0
     changed: int = 0
-    confused: bool = True
+    same_confusion: bool = True
     reason: str = ""
 
     @property
     def same(self) -> bool:
         """Whether the same queries are answered correctly, and the others as often with each other class."""
-        return self.found is not None and not self.changed and self.confused
+        return self.found is not None and not self.changed and self.same_confusion
 
 
 def check(works: Sequence[Work]) -> Iterator[Compared]:
@@ -73,8 +73,8 @@ def _compared(work: Work, scratch: Path) -> Compared:
     if (recorded.stream, recorded.test_episodes) != (found.stream, found.test_episodes):
         return Compared(work.cell, accuracy, reason="its test episodes are others")
     changed = int(np.sum(recorded.correct != found.correct))
-    confused = bool(np.array_equal(recorded.confusion, found.confusion))
-    return Compared(work.cell, accuracy, float(found.accuracy.mean()), recorded.correct.size, changed, confused)
+    same = bool(np.array_equal(recorded.confusion, found.confusion))
+    return Compared(work.cell, accuracy, float(found.accuracy.mean()), recorded.correct.size, changed, same)
 
 
 def _share_raw_files(work: Work, scratch: Path) -> None:
