@@ -31,12 +31,14 @@ class Edit:
     checked: tuple[str, ...]
 
 
+_FOR_AVX2_TOO = (
+    "a second library, for processors with AVX2, is built of it; the instructions of that for AVX-512 are the same"
+)
+
+
 def _for_avx2_too(module: str, digest: str, counts_as: str) -> Edit:
     """A module whose C++ is now compiled for AVX2 as well; compared was what `objdump -d` prints of the objects."""
-    why = (
-        "a second library, for processors with AVX2, is built of it; the instructions of that for AVX-512 are the same"
-    )
-    return Edit(module, digest, counts_as, why, (f"{module.rpartition('.')[2]} for AVX-512",))
+    return Edit(module, digest, counts_as, _FOR_AVX2_TOO, (f"{module.rpartition('.')[2]} for AVX-512",))
 
 
 _OUT_OF_THE_METHOD = (
@@ -48,6 +50,9 @@ _SAME_WEIGHTS = tuple(
     f"weights of {name}"
     for name in ("pn", "pn_tae_mu", "spnp", "gcn", "maml", "as_maml", "gsm", "faith", "smf_gin", "smf_gin_local")
 )
+# Weights after four steps and the scores of test episodes, before and after, for AVX-512 and AVX2: the same bytes.
+_DATASETS_OF_STEPS = ("triangles", "enzymes", "graph_r52", "coil_del")
+_SAME_STEPS_OF_MAML = tuple(f"four steps and scores of maml on {key}" for key in _DATASETS_OF_STEPS)
 
 EDITS = (
     Edit(
@@ -115,7 +120,28 @@ EDITS = (
     _for_avx2_too("fsgc.methods.faith.neighbour_kernel", "8d12019545de00a3", "b4a9a0c1853eba51"),
     _for_avx2_too("fsgc.methods.as_maml.adaptation_kernel", "713bb84cac565aee", "81dcd15ac96dd439"),
     _for_avx2_too("fsgc.methods.as_maml.path_kernel", "27fe4be1d13d95e9", "70e9492da1b643a0"),
-    _for_avx2_too("fsgc.methods.maml.episode_kernel", "ad534fdb3c0fdbc9", "bc6331f1a1afc986"),
+    Edit(
+        "fsgc.methods.maml.episode_kernel",
+        "afb31dddf313ad15",
+        "bc6331f1a1afc986",
+        f"{_FOR_AVX2_TOO}; many one-hot features, which PyTorch multiplied, are covered as well; with few, the "
+        "operations and their order are the same",
+        ("episode_kernel for AVX-512", *_SAME_STEPS_OF_MAML),
+    ),
+    Edit(
+        "fsgc.methods.maml.method",
+        "1fdc52d346dfde31",
+        "3b8210b49c75fe66",
+        "compiled code is told whether features are one-hot",
+        _SAME_STEPS_OF_MAML,
+    ),
+    Edit(
+        "fsgc.methods.as_maml.method",
+        "829d1bc267765b81",
+        "d74a3b61a11bb3e6",
+        "one more kind of inputs, for Reddit",
+        tuple(f"four steps and scores of as_maml on {key}" for key in _DATASETS_OF_STEPS),
+    ),
     Edit(
         "fsgc.native.library",
         "5663a36068bc5a30",

@@ -14,7 +14,7 @@ namespace maml {
 // Graphs of all episodes, those of each one after the other, and their nodes; as a GraphBatch has them.
 struct Side {
     const float* inputs;
-    const int64_t *starts, *edges, *sources;
+    const int64_t *codes, *starts, *edges, *sources;
     Task task;
 };
 
@@ -32,7 +32,7 @@ std::vector<Block> blocks_of(const Side& side, const Shape& shape, int64_t episo
         while (last < side.task.graphs && starts[last + 1] - starts[first] <= BLOCK_ROWS) ++last;
         const int64_t row = starts[first], rows = starts[last] - row;
         blocks.push_back({last - first, static_cast<int>(rows), first, starts + first, side.edges + row, side.sources,
-                          side.inputs + row * 2 * shape.features});
+                          side.inputs + row * 2 * shape.features, side.codes ? side.codes + row : nullptr});
     }
     return blocks;
 }
@@ -59,7 +59,7 @@ Step gradient(const Shape& shape, const std::vector<Block>& blocks, const Task& 
             std::memcpy(logits + static_cast<long>(block.first_graph + g) * shape.way, pass.scored.share + g * shape.scores(), 4 * shape.way);
         if (found) {
             cross_entropy(block, shape, task, pass.scored);
-            backward(block, shape, step.here.weights, step.here.factors, pass, step.sums);
+            backward(block, shape, step.here.weights, step.here.factors, pass, step.sums, arena);
         }
         if (keep)
             step.passes.push_back(pass);
@@ -81,7 +81,7 @@ void hessian_product(const Shape& shape, const std::vector<Block>& blocks, const
         Pass by(shape, blocks[i], arena);
         forward_push(blocks[i], shape, step.here, along, at, by);
         cross_entropy_push(blocks[i].graphs, shape, task, at.scored, by.scored);
-        backward_push(blocks[i], shape, step.here, along, at, by, sums);
+        backward_push(blocks[i], shape, step.here, along, at, by, sums, arena);
         arena.back_to(mark);
     }
     gradient_push(shape, step.here.weights, along.weights, step.sums, sums, found, arena);
@@ -138,20 +138,20 @@ extern "C" int fsgc_maml_weights(const int64_t* sizes) {
 //
 // sizes: width, features, convolutions, way, whether pooling takes the mean, whether ε is learned, supports and queries
 //     of a class, steps, whether the gradient is taken through the steps.
-// *_inputs, *_starts, *_edges, *_sources: see Side and Block.
+// *_inputs, *_codes, *_starts, *_edges, *_sources: see Side and Block.
 // start: the weights, [W], as flat_weights.py orders them.
 // logits: of the queries after the steps, [B, N·Q, N].
 // grads: at `start`, of each episode's mean cross-entropy of queries, [B, W]; or nowhere.
 extern "C" void fsgc_maml_episodes(
     const int64_t* sizes, float lr, int64_t episodes,
-    const float* support_inputs, const int64_t* support_starts, const int64_t* support_edges, const int64_t* support_sources,
-    const float* query_inputs, const int64_t* query_starts, const int64_t* query_edges, const int64_t* query_sources,
+    const float* support_inputs, const int64_t* support_codes, const int64_t* support_starts, const int64_t* support_edges, const int64_t* support_sources,
+    const float* query_inputs, const int64_t* query_codes, const int64_t* query_starts, const int64_t* query_edges, const int64_t* query_sources,
     const float* start, float* logits, float* grads) {
     using namespace maml;
     const Shape shape = shape_of(sizes);
     const int shots = static_cast<int>(sizes[6]), asked = static_cast<int>(sizes[7]), steps = static_cast<int>(sizes[8]);
-    const Side supports{support_inputs, support_starts, support_edges, support_sources, {shape.way * shots, shots}};
-    const Side queries{query_inputs, query_starts, query_edges, query_sources, {shape.way * asked, asked}};
+    const Side supports{support_inputs, support_codes, support_starts, support_edges, support_sources, {shape.way * shots, shots}};
+    const Side queries{query_inputs, query_codes, query_starts, query_edges, query_sources, {shape.way * asked, asked}};
     const long weights = fsgc_maml_weights(sizes);
     thread_local Arena arena;  // fresh memory would be faulted in page by page
     for (int64_t i = 0; i < episodes; ++i) {

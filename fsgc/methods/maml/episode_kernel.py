@@ -47,9 +47,13 @@ class Adapted(NamedTuple):
 
 
 class _Side(NamedTuple):
-    """Supports or queries: `X` beside `A X`, `[V, 2·F]`, first rows of graphs, first edges of nodes, neighbours."""
+    """Supports or queries: `X` beside `A X`, `[V, 2·F]`, or the one feature that each node has, int64 `[V]`.
 
-    inputs: Tensor
+    Then the first rows of graphs, first edges of nodes, neighbours.
+    """
+
+    inputs: Tensor | None
+    codes: Tensor | None
     starts: Tensor
     edges: Tensor
     sources: Tensor
@@ -76,11 +80,11 @@ class EpisodeKernel:
         return cls(settings, lr, second_order) if covered and compiled() is not None else None
 
     @staticmethod
-    def can_run(tensors: GraphTensors, start: Tensor) -> bool:
-        """Whether graphs and weights are on the CPU, in single precision and with few features."""
+    def can_run(tensors: GraphTensors, start: Tensor, one_hot: bool) -> bool:
+        """Whether graphs and weights are on the CPU, in single precision, and features are few or one-hot."""
         features = tensors.features
         plain = all(x.device.type == "cpu" and x.dtype == torch.float32 for x in (features.table, start))
-        return plain and features.code is None and features.neighbour_sum is not None
+        return plain and (features.neighbour_sum is not None if features.code is None else one_hot)
 
     def run(self, tensors: GraphTensors, start: Tensor, episodes: EpisodeBatch, steps: int, gradient: bool) -> Adapted:
         """Take so many steps from the weights `start`, `[W]`, on the supports of each episode.
@@ -124,9 +128,11 @@ class EpisodeKernel:
 def _side(tensors: GraphTensors, graphs: Tensor) -> _Side:
     batch = tensors.batch(graphs)
     features, edges = batch.features, batch.adjacency
+    rest = (batch.segments.pointer, edges.pointer, edges.source.contiguous())
+    if features.code is not None:
+        return _Side(None, features.code.contiguous(), *rest)
     assert features.neighbour_sum is not None
-    inputs = torch.cat([features.table, features.neighbour_sum], 1)
-    return _Side(inputs, batch.segments.pointer, edges.pointer, edges.source.contiguous())
+    return _Side(torch.cat([features.table, features.neighbour_sum], 1), None, *rest)
 
 
 def _join(parts: Sequence[Adapted]) -> Adapted:

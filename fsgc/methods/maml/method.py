@@ -147,7 +147,7 @@ class Maml(LearnedMethod):
         if layout is None or self._kernel is None:
             return None
         start = layout.pack(dict(self.network.named_parameters()))
-        if not self._kernel.can_run(self.graphs, start):
+        if not self._kernel.can_run(self.graphs, start, self._one_hot):
             return None
         return self._kernel.run(self.graphs, start, episodes, steps, gradient)
 

@@ -4,6 +4,7 @@
 // Graphs do not depend on each other, so a block goes through the whole network before the next one starts: its arrays
 // stay in the second-level cache.
 #pragma once
+#include "inputs.h"
 #include "norm_relu.h"
 #include "read_out.h"
 #include "scorer.h"
@@ -42,7 +43,7 @@ struct Pass {
 // The forward pass; logits stand in `at.scored.share`.
 inline void forward(const Block& block, const Shape& shape, const Weights& weights, const Factors& factors, const Pass& at) {
     const int n = block.rows, d = shape.width, features = shape.features;
-    multiply(n, 2 * features, d, block.inputs, 2 * features, factors.first, d, at.norms[0].unit, d);
+    mixed_inputs(block, features, d, factors.first, at.norms[0].unit);
     norm_forward(block, d, weights.norms[0], at.norms[0]);
     for (int i = 1; i < shape.convs; ++i) {
         const int step = shape.hop(i - 1);
@@ -52,8 +53,7 @@ inline void forward(const Block& block, const Shape& shape, const Weights& weigh
         mix(block, d, 1.0f + weights.eps[i], at.mixing[i], at.norms[i].unit);
         norm_forward(block, d, weights.norms[i], at.norms[i]);
     }
-    repeat(n, d, factors.jump + features * d, nullptr, at.read.unit);
-    multiply_add(n, features, d, block.inputs, 2 * features, factors.jump, d, at.read.unit, d);
+    plain_inputs(block, features, d, factors.jump, at.read.unit);
     for (int i = 0; i < shape.convs; ++i)
         multiply_add(n, d, d, at.norms[i].result, d, factors.hops[i] + shape.jump_of(i), shape.hop(i), at.read.unit, d);
     read_forward(block, d, shape.mean, weights.read, at.read);
@@ -61,13 +61,12 @@ inline void forward(const Block& block, const Shape& shape, const Weights& weigh
 }
 
 // The backward pass from `at.scored.error`; adds to `sums`.
-inline void backward(const Block& block, const Shape& shape, const Weights& weights, const Factors& factors, const Pass& at, const Sums& sums) {
+inline void backward(const Block& block, const Shape& shape, const Weights& weights, const Factors& factors, const Pass& at, const Sums& sums, Arena& arena) {
     const int n = block.rows, d = shape.width, features = shape.features;
     score_backward(block.graphs, shape, factors, at.read, at.scored, sums);
     read_backward(block, d, shape.mean, weights.read, at.read, sums.read);
     const float* total = at.read.grad;
-    adjoint_add(n, features, d, block.inputs, 2 * features, total, d, sums.jump, d);
-    add_rows(n, d, total, nullptr, sums.jump + features * d);
+    plain_inputs_back(block, features, d, total, sums.jump);
     for (int i = shape.convs - 1; i >= 0; --i) {
         const int step = shape.hop(i), jump = shape.jump_of(i);
         const Norm& norm = at.norms[i];
@@ -84,7 +83,7 @@ inline void backward(const Block& block, const Shape& shape, const Weights& weig
             sums.eps[i] += dot(static_cast<long>(n) * d, at.rows[i], at.mixing[i]);
         }
     }
-    adjoint_add(n, 2 * features, d, block.inputs, 2 * features, at.rows[0], d, sums.first, d);
+    mixed_inputs_back(block, features, d, at.rows[0], sums.first, arena);
 }
 
 // A point in the space of weights, or a direction there: the weights and what rows are multiplied by.
@@ -96,7 +95,7 @@ struct Point {
 // The tangent of the forward pass in the direction `step`; tangents of logits stand in `by.scored.share`.
 inline void forward_push(const Block& block, const Shape& shape, const Point& here, const Point& step, const Pass& at, const Pass& by) {
     const int n = block.rows, d = shape.width, features = shape.features;
-    multiply(n, 2 * features, d, block.inputs, 2 * features, step.factors.first, d, by.norms[0].unit, d);
+    mixed_inputs(block, features, d, step.factors.first, by.norms[0].unit);
     norm_push(block, d, here.weights.norms[0], at.norms[0], step.weights.norms[0], by.norms[0]);
     for (int i = 1; i < shape.convs; ++i) {
         const int width = shape.hop(i - 1);
@@ -107,8 +106,7 @@ inline void forward_push(const Block& block, const Shape& shape, const Point& he
         add_scaled(static_cast<long>(n) * d, step.weights.eps[i], at.mixing[i], by.norms[i].unit);
         norm_push(block, d, here.weights.norms[i], at.norms[i], step.weights.norms[i], by.norms[i]);
     }
-    repeat(n, d, step.factors.jump + features * d, nullptr, by.read.unit);
-    multiply_add(n, features, d, block.inputs, 2 * features, step.factors.jump, d, by.read.unit, d);
+    plain_inputs(block, features, d, step.factors.jump, by.read.unit);
     for (int i = 0; i < shape.convs; ++i) {
         const int width = shape.hop(i), jump = shape.jump_of(i);
         multiply_add(n, d, d, by.norms[i].result, d, here.factors.hops[i] + jump, width, by.read.unit, d);
@@ -119,14 +117,13 @@ inline void forward_push(const Block& block, const Shape& shape, const Point& he
 }
 
 // The tangent of the backward pass from `by.scored.error`; adds to `sums`.
-inline void backward_push(const Block& block, const Shape& shape, const Point& here, const Point& step, const Pass& at, const Pass& by, const Sums& sums) {
+inline void backward_push(const Block& block, const Shape& shape, const Point& here, const Point& step, const Pass& at, const Pass& by, const Sums& sums, Arena& arena) {
     const int n = block.rows, d = shape.width, features = shape.features;
     const long size = static_cast<long>(n) * d;
     score_push_back(block.graphs, shape, here.factors, step.factors, at.read, by.read, at.scored, by.scored, sums);
     read_push_back(block, d, shape.mean, here.weights.read, at.read, step.weights.read, by.read, sums.read);
     const float *total = at.read.grad, *d_total = by.read.grad;
-    adjoint_add(n, features, d, block.inputs, 2 * features, d_total, d, sums.jump, d);
-    add_rows(n, d, d_total, nullptr, sums.jump + features * d);
+    plain_inputs_back(block, features, d, d_total, sums.jump);
     for (int i = shape.convs - 1; i >= 0; --i) {
         const int width = shape.hop(i), jump = shape.jump_of(i);
         const float *hidden = at.norms[i].result, *d_hidden = by.norms[i].result;
@@ -150,7 +147,7 @@ inline void backward_push(const Block& block, const Shape& shape, const Point& h
             sums.eps[i] += dot(size, rows, at.mixing[i]) + dot(size, at.rows[i], by.mixing[i]);
         }
     }
-    adjoint_add(n, 2 * features, d, block.inputs, 2 * features, by.norms[0].passed, d, sums.first, d);
+    mixed_inputs_back(block, features, d, by.norms[0].passed, sums.first, arena);
 }
 
 }  // namespace maml

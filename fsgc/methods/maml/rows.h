@@ -148,6 +148,7 @@ struct Block {
     const int64_t* edges;   // of each node its first neighbour in `sources`, [rows + 1]
     const int64_t* sources;  // neighbours, counted as `starts` are
     const float* inputs;    // X and A X, [rows, 2·F]
+    const int64_t* codes;   // in their place, of each row the one feature that it has; or nowhere
 
     FSGC_INLINE int begin(int graph) const { return static_cast<int>(starts[graph] - starts[0]); }
     FSGC_INLINE int end(int graph) const { return begin(graph + 1); }

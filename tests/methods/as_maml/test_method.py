@@ -202,12 +202,13 @@ def test_validation_takes_the_first_validation_episodes(episodes: Episodes, monk
         assert torch.equal(torch.cat(taken), next(episodes.batches("val", 7)).graphs)
 
 
-def test_degrees_can_stand_in_for_the_datasets_features(episodes: Episodes) -> None:
-    method = make(episodes, inputs="degree")
+@pytest.mark.parametrize(("inputs", "scale"), [("degree", np.positive), ("log_degree", np.log1p)])
+def test_degrees_can_stand_in_for_the_datasets_features(episodes: Episodes, inputs: str, scale: np.ufunc) -> None:
+    method = make(episodes, inputs=inputs)
     batch = next(episodes.batches("test", 2))
     rows = method.graphs.batch(batch.graphs).features.rows()
     nodes = np.concatenate([np.arange(*episodes.graphs.node_ptr[g : g + 2]) for g in batch.graphs.flatten().tolist()])
-    assert rows.flatten().tolist() == episodes.graphs.degree[nodes].tolist()
+    assert rows.flatten().tolist() == pytest.approx(scale(episodes.graphs.degree[nodes]).tolist())
     assert method.predict(batch).shape == (2, batch.labels.shape[1], episodes.way)
 
 

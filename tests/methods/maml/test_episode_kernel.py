@@ -12,6 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from fsgc.data.encodings import FeatureTable
 from fsgc.data.graph_store import GraphStore
 from fsgc.episodes.batches import EpisodeBatch, Episodes
 from fsgc.methods.contract import TaskShape
@@ -33,17 +34,26 @@ class Case(NamedTuple):
     episodes: EpisodeBatch
     settings: MamlSettings
     net: MamlNetwork
+    one_hot: bool = False
 
     @property
     def layout(self) -> FlatWeights:
         return FlatWeights(dict(self.net.named_parameters()), self.settings, self.x.shape[1])
 
+    @property
+    def tensors(self) -> GraphTensors:
+        if not self.one_hot:
+            return GraphTensors(self.store, self.x)
+        width = self.x.shape[1]
+        table = FeatureTable(np.eye(width, dtype=np.float32), self.x.argmax(1).numpy())
+        return GraphTensors(self.store, table)
+
     def compiled(self, gradient: bool = True) -> Adapted:
         settings = self.settings
         kernel = EpisodeKernel.make(settings, settings.inner_lr, not settings.first_order)
         assert kernel is not None
-        start, tensors = self.layout.pack(dict(self.net.named_parameters())), GraphTensors(self.store, self.x)
-        assert kernel.can_run(tensors, start)
+        start, tensors = self.layout.pack(dict(self.net.named_parameters())), self.tensors
+        assert kernel.can_run(tensors, start, self.one_hot)
         return kernel.run(tensors, start, self.episodes, settings.inner_steps, gradient)
 
 
@@ -53,6 +63,7 @@ def _case(
     queries: int = 3,
     num_features: int = 5,
     graphs: GraphStore | None = None,
+    one_hot: bool = False,
     **changes: Any,
 ) -> Case:
     store = mixed_store() if graphs is None else graphs
@@ -64,7 +75,9 @@ def _case(
     with torch.no_grad():
         for weight in net.parameters():
             weight.add_(0.2 * torch.randn_like(weight))  # away from the kinks of ReLU, where rounding decides
-    return Case(store, features(store, num_features), EpisodeBatch(chosen, shots), settings, net)
+    x = features(store, num_features)
+    x = F.one_hot(x.argmax(1), num_features).float() if one_hot else x
+    return Case(store, x, EpisodeBatch(chosen, shots), settings, net, one_hot)
 
 
 def _by_autograd(case: Case) -> Iterator[tuple[Tensor, list[Tensor]]]:
@@ -118,6 +131,8 @@ def _error(ours: Tensor, theirs: Tensor) -> float:
         {"width": 80, "num_convs": 1, "learnable_eps": False},
         {"learnable_eps": False},
         {"first_order": True},
+        {"num_features": 70, "one_hot": True},
+        {"num_features": 100, "one_hot": True, "width": 80, "num_convs": 1, "pooling": "sum", "inner_lr": 1e-3},
     ],
 )
 def test_logits_and_gradients_are_those_of_autograd(changes: dict[str, Any]) -> None:
@@ -227,10 +242,12 @@ def test_without_the_library_pytorch_does_it(episodes: Episodes, monkeypatch: py
     assert torch.isfinite(method.loss(next(episodes.batches("test", 2))).total)
 
 
-def test_double_precision_and_wide_features_are_left_to_pytorch() -> None:
-    case = _case()
+def test_double_precision_and_wide_features_that_are_not_one_hot_are_left_to_pytorch() -> None:
+    case, wide = _case(), _case(num_features=70, one_hot=True)
     start = case.layout.pack(dict(case.net.named_parameters()))
-    assert EpisodeKernel.can_run(GraphTensors(case.store, case.x), start)
-    assert not EpisodeKernel.can_run(GraphTensors(case.store, case.x.double()), start)
-    assert not EpisodeKernel.can_run(GraphTensors(case.store, case.x), start.double())
-    assert not EpisodeKernel.can_run(GraphTensors(case.store, features(case.store, 70)), start)
+    assert EpisodeKernel.can_run(case.tensors, start, one_hot=False)
+    assert EpisodeKernel.can_run(wide.tensors, start, one_hot=True)
+    assert not EpisodeKernel.can_run(wide.tensors, start, one_hot=False)
+    assert not EpisodeKernel.can_run(GraphTensors(case.store, case.x.double()), start, one_hot=False)
+    assert not EpisodeKernel.can_run(case.tensors, start.double(), one_hot=False)
+    assert not EpisodeKernel.can_run(GraphTensors(case.store, wide.x), start, one_hot=True)
