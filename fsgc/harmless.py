@@ -51,8 +51,12 @@ _SAME_WEIGHTS = tuple(
     for name in ("pn", "pn_tae_mu", "spnp", "gcn", "maml", "as_maml", "gsm", "faith", "smf_gin", "smf_gin_local")
 )
 # Weights after four steps and the scores of test episodes, before and after, for AVX-512 and AVX2: the same bytes.
-_DATASETS_OF_STEPS = ("triangles", "enzymes", "graph_r52", "coil_del")
-_SAME_STEPS_OF_MAML = tuple(f"four steps and scores of maml on {key}" for key in _DATASETS_OF_STEPS)
+_FOUR_DATASETS = ("triangles", "enzymes", "graph_r52", "coil_del")
+_SAME_STEPS_OF_MAML = tuple(f"four steps and scores of maml on {key}" for key in _FOUR_DATASETS)
+
+_SCIPY_LATER = "SciPy is loaded for features that need it; what is computed is the same"
+# Tables and codes of every feature that a dataset has, before and after: the same bytes.
+_SAME_FEATURES = tuple(f"node features of {key}" for key in _FOUR_DATASETS)
 
 EDITS = (
     Edit(
@@ -120,6 +124,8 @@ EDITS = (
     _for_avx2_too("fsgc.methods.faith.neighbour_kernel", "8d12019545de00a3", "b4a9a0c1853eba51"),
     _for_avx2_too("fsgc.methods.as_maml.adaptation_kernel", "713bb84cac565aee", "81dcd15ac96dd439"),
     _for_avx2_too("fsgc.methods.as_maml.path_kernel", "27fe4be1d13d95e9", "70e9492da1b643a0"),
+    Edit("fsgc.data.encodings", "916214e022157b91", "688e706cbefb3467", _SCIPY_LATER, _SAME_FEATURES),
+    Edit("fsgc.data.features", "34031fa944cf1e68", "8b7189587efdccce", _SCIPY_LATER, _SAME_FEATURES),
     Edit(
         "fsgc.methods.maml.episode_kernel",
         "afb31dddf313ad15",
@@ -140,7 +146,7 @@ EDITS = (
         "829d1bc267765b81",
         "d74a3b61a11bb3e6",
         "one more kind of inputs, for Reddit",
-        tuple(f"four steps and scores of as_maml on {key}" for key in _DATASETS_OF_STEPS),
+        tuple(f"four steps and scores of as_maml on {key}" for key in _FOUR_DATASETS),
     ),
     Edit(
         "fsgc.native.library",

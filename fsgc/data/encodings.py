@@ -12,8 +12,6 @@ from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import csr_array
-from scipy.sparse.linalg import svds
 
 Matrix = npt.NDArray[np.float32]
 Mask = npt.NDArray[np.bool_]
@@ -221,6 +219,9 @@ class WordVectors:
     @classmethod
     def fit(cls, values: npt.NDArray[Any]) -> WordVectors:
         """From the words and graphs `[V, 2]` of the nodes of base graphs."""
+        from scipy.sparse import csr_array  # takes longer to load than all else that a split or episodes need
+        from scipy.sparse.linalg import svds
+
         vocabulary, idf = _idf(values)
         graphs, row = np.unique(values[:, 1], return_inverse=True)
         column = np.searchsorted(vocabulary, values[:, 0])

@@ -26,8 +26,9 @@ from fsgc.data.encodings import (
     WordVectors,
 )
 from fsgc.data.graph_store import GraphStore
-from fsgc.data.structure import node_structure
 from fsgc.errors import DataFormatError, SettingsError
+
+LOADED_LATER = ("fsgc.data.structure",)
 
 
 class Feature(NamedTuple):
@@ -43,6 +44,13 @@ def _words(graphs: GraphStore) -> npt.NDArray[np.int64]:
     return np.stack([graphs.node_label.astype(np.int64), graph], axis=1)
 
 
+def _structure(graphs: GraphStore) -> npt.NDArray[Any]:
+    """What surrounds every node."""
+    from fsgc.data.structure import node_structure  # SciPy with it, which most commands do without
+
+    return node_structure(graphs)
+
+
 FEATURES: Mapping[str, Feature] = {
     "degree": Feature(lambda graphs: graphs.degree[:, None], AsIs),
     "degree_onehot": Feature(lambda graphs: graphs.degree, NearestOneHot),
@@ -50,7 +58,7 @@ FEATURES: Mapping[str, Feature] = {
     "label_onehot": Feature(lambda graphs: graphs.node_label, OneHot),
     "attributes": Feature(lambda graphs: graphs.node_attr, Standardised),
     "attributes_raw": Feature(lambda graphs: graphs.node_attr, AsIs),
-    "structure": Feature(node_structure, Standardised),
+    "structure": Feature(_structure, Standardised),
     "idf": Feature(_words, InverseDocumentFrequency),
     "word_vectors": Feature(_words, WordVectors),
 }
