@@ -69,14 +69,21 @@ class TableSpec:
     Attributes:
         title: its heading.
         datasets: keys of the catalog.
-        groups: the groups of rows it has; or
+        groups: the groups of rows it has, all methods together; or
         models: the very models it has.
+        shots: with how many it shows each dataset.
     """
 
     title: str
     datasets: tuple[str, ...]
     groups: tuple[str, ...] = ()
     models: tuple[str, ...] = ()
+    shots: tuple[int, ...] = SHOTS
+
+    @property
+    def columns(self) -> list[tuple[str, int]]:
+        """Dataset and shots of each column."""
+        return [(dataset, shots) for dataset in self.datasets for shots in self.shots]
 
 
 @dataclass(frozen=True)
@@ -97,6 +104,12 @@ class Paper:
             return [by_model[model] for model in spec.models]
         chosen = [row for row in self.rows if row.group in spec.groups]
         return sorted(chosen, key=lambda row: spec.groups.index(row.group))
+
+    @property
+    def compared(self) -> list[PaperRow]:
+        """The rows of the tables that compare all methods, in their order: no variants and no ablations."""
+        groups = {group for spec in self.tables.values() for group in spec.groups}
+        return [row for row in self.rows if row.group in groups]
 
     def is_comparable(self, row: PaperRow, dataset: str) -> bool:
         """Whether a difference to the paper's accuracy of a row on a dataset means something."""

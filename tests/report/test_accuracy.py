@@ -63,6 +63,15 @@ def test_only_the_best_of_a_whole_column_is_bold(cells_root: Path) -> None:
     assert marks == [(False, ""), (False, ""), (True, "")]
 
 
+def test_a_table_of_some_models_and_shots_has_those_alone(example: Results) -> None:
+    table = _table(example, "no_cycles")
+    assert [row.title for row in table.rows] == ["Discriminant without cycles", "Discriminant"]
+    pn = _table(example, "discriminant_pn")
+    assert {(heading.over, heading.text) for heading in pn.headings} == {
+        (title, "5-shot") for title in ("TRIANGLES", "Letter-High", "ENZYMES", "COIL-DEL")
+    }
+
+
 def test_a_lone_accuracy_is_not_the_best_of_anything(cells_root: Path) -> None:
     write_cell(cells_root, CellKey("enzymes", 5, "pn", 0), outcomes(0, 0.7))
     value = _value(_table(Results(find_cells(cells_root))), "PN", "ENZYMES", "5-shot")

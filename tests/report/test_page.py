@@ -74,7 +74,7 @@ def test_it_is_one_sound_document_that_loads_nothing(written: str) -> None:
 def test_remarks_on_rows_are_below_their_table_and_no_other(written: str) -> None:
     sections = dict(re.findall(r'<section[^>]*id="(\w+)"(.*?)</section>', written, flags=re.DOTALL))
     for remark in (row.remark for row in load_paper().rows if row.remark):
-        assert [key for key, text in sections.items() if f"<li>{escape(remark.text)}</li>" in text] == ["d_a"]
+        assert [key for key, text in sections.items() if f"<li>{escape(remark.text)}</li>" in text] == ["d_a", "variants"]
 
 
 HOSTILE = """</script></style><img src=x onerror=alert(1)>" onclick='alert(2)' {{ 7*7 }} {% raw %} &lt; <!-- ]]>"""

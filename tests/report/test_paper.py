@@ -8,6 +8,7 @@ import pytest
 from fsgc.data.catalog import load_catalog
 from fsgc.methods.registry import METHODS
 from fsgc.report.paper import SHOTS, load_paper
+from fsgc.tables.plan import load_works
 
 # The column "mean" of the paper's own tables: a check sum over each row, 5-shot and 10-shot. GIN's 10-shot mean of D_B
 # is left out: the paper prints 74.4 where its own columns give 70.2.
@@ -109,3 +110,18 @@ def test_remarks_are_on_accuracies_that_the_paper_reports() -> None:
     assert paper.remarks_on(rows, ["coil_del"]) == [paper.remarks["coil_del"].text]
     assert paper.remarks_on([inductive], ["triangles", "coil_del"]) == []
     assert paper.remarks_on([pn, faith], ["graph_r52", "reddit"]) == [paper.remarks["graph_r52"].text, both[0]]
+
+
+def test_the_tables_show_what_is_planned_and_nothing_else() -> None:
+    paper = load_paper()
+    shown = {
+        (row.model, *column) for spec in paper.tables.values() for row in paper.rows_of(spec) for column in spec.columns
+    }
+    planned = {(work.cell.model, work.cell.dataset, work.cell.shots) for work in load_works()}
+    assert {each for each in shown if each[0]} == planned
+
+
+def test_variants_and_ablations_are_not_among_the_methods_compared() -> None:
+    models = {row.model for row in load_paper().compared}
+    assert {"pn", "pn_tae_mu_mean_std", "faith", "smf_gin", "discriminant", "untrained"} <= models
+    assert not models & {"faith_inductive", "smf_gin_local", "discriminant_pn", "head_pn", "discriminant_no_cycles"}
