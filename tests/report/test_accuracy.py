@@ -113,7 +113,7 @@ def test_remarks_on_rows_stand_below_the_tables_that_have_their_published_accura
         write_cell(cells_root, CellKey("triangles", 5, model, 0), outcomes(place, 0.7))
     results = Results(find_cells(cells_root))
     table = _table(results)
-    told = [note.split(":")[0] for note in table.notes if "published accurac" in note]
+    told = [note.split(":")[0] for note in table.notes if "the published accurac" in note]
     assert told == ["SMF-GIN", "FAITH"]
     for key in ("d_b", "ablation", "pooling"):
         assert not any("published accurac" in note for note in _table(results, key).notes)
