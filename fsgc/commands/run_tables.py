@@ -66,14 +66,16 @@ def status(only: tuple[str, ...], verbose: bool) -> None:
     from fsgc.harmless import EDITS
     from fsgc.tables.status import State, minutes_left, recorded_times, status_of
 
-    found = [status_of(work) for work in chosen_works(only)]
+    works = chosen_works(only)
+    found = [status_of(work) for work in works]
     shown = [each for each in found if verbose or each.state not in (State.CURRENT, State.MISSING)]
     if shown:
         rows = [[each.cell.name, each.state, "; ".join(each.reasons)] for each in shown]
         print_table("Cells", ["cell", "state", "why"], rows)
     counts = Counter(each.state for each in found)
     click.echo(", ".join(f"{counts[state]} {state}" for state in State if counts[state]))
-    left = minutes_left([*found, *recorded_times({each.cell for each in found})])
+    models = {work.cell: work.model for work in works}
+    left = minutes_left([*found, *recorded_times(models.keys())], models)
     if left:
         click.echo(f"about {left:.0f} minutes of one core are left, by what the cells most like them took")
     reasons = dict.fromkeys(edit.why for edit in EDITS)

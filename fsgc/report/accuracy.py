@@ -116,9 +116,9 @@ def accuracy_table(key: str, spec: TableSpec, results: Results, paper: Paper, co
         rows += [
             PaperRow(method_title(model, paper), FURTHER, model=model)
             for model in here
-            if any((*column, model) in results.found for column in _columns(spec.datasets))
+            if any((*column, model) in results.found for column in spec.columns)
         ]
-    return _fill(key, spec.title, rows, _columns(spec.datasets), results, paper, comparisons)
+    return _fill(key, spec.title, rows, spec.columns, results, paper, comparisons)
 
 
 def inputs_tables(key: str, spec: TableSpec, results: Results, paper: Paper, comparisons: Comparisons) -> list[Table]:
@@ -131,7 +131,7 @@ def inputs_tables(key: str, spec: TableSpec, results: Results, paper: Paper, com
     tables = []
     for features in sorted({result.features for result in results.found.values()} - {OWN_FEATURES}):
         here = [r for r in results.found.values() if r.features == features and (listed is None or r.model in listed)]
-        columns = [column for column in _columns(spec.datasets) if column in {(r.dataset, r.shots) for r in here}]
+        columns = [column for column in spec.columns if column in {(r.dataset, r.shots) for r in here}]
         models = {r.model for r in here if (r.dataset, r.shots) in columns}
         if len(models) >= least:
             rows = [
@@ -152,7 +152,7 @@ def _place(variant: str, paper: Paper) -> tuple[int, str]:
 
 def other_table(results: Results, paper: Paper, comparisons: Comparisons) -> Table | None:
     """Cells on datasets or with shots that no table of the paper has; `None` if there are none."""
-    shown = {column for spec in paper.tables.values() for column in _columns(spec.datasets)}
+    shown = {column for spec in paper.tables.values() for column in spec.columns}
     columns = [column for column in results.columns if column not in shown]
     if not columns:
         return None
@@ -163,17 +163,16 @@ def other_table(results: Results, paper: Paper, comparisons: Comparisons) -> Tab
 
 
 def overview_table(results: Results, paper: Paper, comparisons: Comparisons, shots: int = SHOTS[0]) -> Table:
-    """One number of shots on all datasets of the paper, for the README: the models that have a result there."""
+    """One number of shots on all datasets of the paper, for the README: the models that have a result there.
+
+    Variants and ablations of methods are left to the tables that are about them.
+    """
     datasets = list(dict.fromkeys(dataset for spec in paper.tables.values() for dataset in spec.datasets))
     columns = [(dataset, shots) for dataset in datasets]
     here = {v for dataset, number, v in results.found if (dataset, number) in columns and "-" not in v}
-    rows = [replace(row, group="") for row in paper.rows if row.model in here]
+    rows = [replace(row, group="") for row in paper.compared if row.model in here]
     rows += [PaperRow(method_title(m, paper), "", model=m) for m in sorted(here - {row.model for row in paper.rows})]
     return _fill("overview", f"Accuracy with {shots} shots", rows, columns, results, paper, comparisons)
-
-
-def _columns(datasets: Sequence[str]) -> list[tuple[str, int]]:
-    return [(dataset, shots) for dataset in datasets for shots in SHOTS]
 
 
 def _fill(

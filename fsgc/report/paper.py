@@ -28,15 +28,23 @@ def _at(pairs: Pairs, dataset: str, shots: int) -> float | None:
 
 @dataclass(frozen=True)
 class Remark:
-    """What to know of a dataset, or of a row, when comparing with the paper.
+    """What to know when comparing with the paper.
 
     Attributes:
         text: the remark.
+        models: the methods that it is about; empty for all rows.
+        datasets: those that it is about; empty for all.
         orientation: whether the paper's accuracies are for orientation only, so that no difference is shown.
     """
 
     text: str
+    models: tuple[str, ...] = ()
+    datasets: tuple[str, ...] = ()
     orientation: bool = False
+
+    def is_about(self, row: PaperRow, dataset: str) -> bool:
+        """Whether it is about a row on a dataset."""
+        return (not self.models or row.model in self.models) and (not self.datasets or dataset in self.datasets)
 
 
 @dataclass(frozen=True)
@@ -48,14 +56,12 @@ class PaperRow:
         group: the part of the table it is in.
         accuracies: dataset -> macro accuracy in per cent with 5 and 10 shots.
         model: the name of our method that they belong to; empty where they were only quoted from elsewhere.
-        remark: how they came about, where it was not by the protocol of the tables.
     """
 
     title: str
     group: str
     accuracies: Pairs = field(default_factory=dict)
     model: str = ""
-    remark: Remark | None = None
 
     def accuracy(self, dataset: str, shots: int) -> float | None:
         """The macro accuracy in per cent, if it is reported."""
@@ -69,14 +75,21 @@ class TableSpec:
     Attributes:
         title: its heading.
         datasets: keys of the catalog.
-        groups: the groups of rows it has; or
+        groups: the groups of rows it has, all methods together; or
         models: the very models it has.
+        shots: with how many it shows each dataset.
     """
 
     title: str
     datasets: tuple[str, ...]
     groups: tuple[str, ...] = ()
     models: tuple[str, ...] = ()
+    shots: tuple[int, ...] = SHOTS
+
+    @property
+    def columns(self) -> list[tuple[str, int]]:
+        """Dataset and shots of each column."""
+        return [(dataset, shots) for dataset in self.datasets for shots in self.shots]
 
 
 @dataclass(frozen=True)
@@ -88,7 +101,7 @@ class Paper:
     datasets: Mapping[str, Mapping[str, float]]
     training: Mapping[str, Pairs] = field(default_factory=dict)
     inference: Mapping[str, Pairs] = field(default_factory=dict)
-    remarks: Mapping[str, Remark] = field(default_factory=dict)
+    remarks: tuple[Remark, ...] = ()
 
     def rows_of(self, spec: TableSpec) -> list[PaperRow]:
         """The rows of a table in their order."""
@@ -98,18 +111,20 @@ class Paper:
         chosen = [row for row in self.rows if row.group in spec.groups]
         return sorted(chosen, key=lambda row: spec.groups.index(row.group))
 
+    @property
+    def compared(self) -> list[PaperRow]:
+        """The rows of the tables that compare all methods, in their order: no variants and no ablations."""
+        groups = {group for spec in self.tables.values() for group in spec.groups}
+        return [row for row in self.rows if row.group in groups]
+
     def is_comparable(self, row: PaperRow, dataset: str) -> bool:
         """Whether a difference to the paper's accuracy of a row on a dataset means something."""
-        remarks = (row.remark, self.remarks.get(dataset))
-        return not any(remark.orientation for remark in remarks if remark)
+        return not any(remark.orientation and remark.is_about(row, dataset) for remark in self.remarks)
 
     def remarks_on(self, rows: Sequence[PaperRow], datasets: Iterable[str]) -> list[str]:
         """What to know of the accuracies that the paper reports for any of the rows on any of the datasets."""
-        known = [dataset for dataset in dict.fromkeys(datasets) if any(dataset in row.accuracies for row in rows)]
-        of_datasets = [self.remarks[dataset].text for dataset in known if dataset in self.remarks]
-        return of_datasets + [
-            row.remark.text for row in rows if row.remark and not row.accuracies.keys().isdisjoint(known)
-        ]
+        reported = [(row, dataset) for dataset in dict.fromkeys(datasets) for row in rows if dataset in row.accuracies]
+        return [remark.text for remark in self.remarks if any(remark.is_about(*each) for each in reported)]
 
     def row_of(self, model: str) -> PaperRow | None:
         """The row of a model, if the paper has one."""
@@ -128,11 +143,6 @@ def _tuples(entry: Mapping[str, Any]) -> dict[str, Any]:
     return {name: tuple(value) if isinstance(value, list) else value for name, value in entry.items()}
 
 
-def _row(entry: Mapping[str, Any]) -> PaperRow:
-    remark = {"remark": Remark(**entry["remark"])} if "remark" in entry else {}
-    return PaperRow(**{**entry, **remark})
-
-
 @cache
 def load_paper(path: Path = PAPER_FILE) -> Paper:
     """Read what the paper reports."""
@@ -141,11 +151,11 @@ def load_paper(path: Path = PAPER_FILE) -> Paper:
     try:
         return Paper(
             tables={key: TableSpec(**_tuples(entry)) for key, entry in content["tables"].items()},
-            rows=tuple(_row(entry) for entry in content["rows"]),
+            rows=tuple(PaperRow(**entry) for entry in content["rows"]),
             datasets=content["datasets"],
             training=content["training_seconds"],
             inference=content["episode_seconds"],
-            remarks={dataset: Remark(**entry) for dataset, entry in content["remarks"].items()},
+            remarks=tuple(Remark(**_tuples(entry)) for entry in content["remarks"]),
         )
     except (KeyError, TypeError) as error:
         raise CatalogError(f"{path} is malformed: {error}") from error

@@ -33,12 +33,21 @@ class State(StrEnum):
 
 @dataclass(frozen=True)
 class CellStatus:
-    """A cell's state, and why it is not current."""
+    """A cell's state, and why it is not current.
+
+    Attributes:
+        cell: which.
+        state: how far it has come.
+        reasons: why it is not current.
+        seconds: what it took, its training included.
+        training: what its training took, which other cells may share.
+    """
 
     cell: CellKey
     state: State
     reasons: tuple[str, ...] = ()
     seconds: float | None = None
+    training: float | None = None
 
 
 def status_of(work: Work, project: Path = Path()) -> CellStatus:
@@ -57,7 +66,7 @@ def _compared(work: Work, project: Path) -> CellStatus:
         return CellStatus(cell, State.MISSING)
     try:
         record = json.loads(path.read_text(encoding="utf-8"))
-        seconds = _seconds(record)
+        times = _times(record)
         made_by, code, settings = dict(record["recipes"]), dict(record["code"]), dict(record["settings"])
     except (OSError, ValueError, KeyError, TypeError) as error:
         return CellStatus(cell, State.DAMAGED, (f"{path} cannot be read ({error!r}); delete it and compute it again",))
@@ -65,10 +74,10 @@ def _compared(work: Work, project: Path) -> CellStatus:
         return CellStatus(cell, State.DAMAGED, (f"{path.with_name(OUTCOMES)} is missing; it will be computed again",))
     now = recorded(work.experiment)
     if made_by == {step: digest(each) for step, each in now.items()}:
-        return CellStatus(cell, State.CURRENT, seconds=seconds)
+        return CellStatus(cell, State.CURRENT, (), *times)
     reasons = _differences(code, settings, now, json.loads(json.dumps(as_settings(work.experiment))))
     steps = [step for step, each in now.items() if made_by.get(step) != digest(each)]
-    return CellStatus(cell, State.STALE, tuple(reasons) or (f"the recipe of {', '.join(steps)}",), seconds)
+    return CellStatus(cell, State.STALE, tuple(reasons) or (f"the recipe of {', '.join(steps)}",), *times)
 
 
 def _differences(
@@ -106,21 +115,34 @@ def recorded_times(without: Collection[CellKey], project: Path = Path()) -> list
         cell = CellKey.parse(path.parent.name)
         if cell is not None and cell not in without:
             with suppress(OSError, ValueError, KeyError, TypeError):
-                seconds = _seconds(json.loads(path.read_text(encoding="utf-8")))
-                found.append(CellStatus(cell, State.CURRENT, seconds=seconds))
+                times = _times(json.loads(path.read_text(encoding="utf-8")))
+                found.append(CellStatus(cell, State.CURRENT, (), *times))
     return found
 
 
-def _seconds(record: Mapping[str, Any]) -> float:
-    return float(record["test_seconds"]) + float(record["train"]["seconds"])
+def _times(record: Mapping[str, Any]) -> tuple[float, float]:
+    """What a cell took, and its training alone."""
+    training = float(record["train"]["seconds"])
+    return float(record["test_seconds"]) + training, training
 
 
-def minutes_left(statuses: Sequence[CellStatus]) -> float | None:
-    """One core's minutes for the cells that are not current, by what others took; None if too little is known."""
+def minutes_left(statuses: Sequence[CellStatus], models: Mapping[CellKey, str]) -> float | None:
+    """One core's minutes for the cells that are not current, by what others took; None if too little is known.
+
+    Args:
+        statuses: of those cells and of others, whose times are known.
+        models: the model of each that is not current; cells of the same one share its training.
+    """
     expected = expected_seconds(statuses)
     if not expected:
         return None
-    return sum(expected[each.cell] for each in statuses if each.state is not State.CURRENT) / 60
+    training = expected_seconds([replace(each, seconds=each.training) for each in statuses])
+    left = [each.cell for each in statuses if each.state is not State.CURRENT]
+    shared: dict[str, list[float]] = {}
+    for cell in left:
+        shared.setdefault(models[cell], []).append(training.get(cell, 0.0))
+    saved = sum(sum(times) - max(times) for times in shared.values())
+    return (sum(expected[cell] for cell in left) - saved) / 60
 
 
 def expected_seconds(statuses: Sequence[CellStatus]) -> dict[CellKey, float]:

@@ -63,6 +63,15 @@ def test_only_the_best_of_a_whole_column_is_bold(cells_root: Path) -> None:
     assert marks == [(False, ""), (False, ""), (True, "")]
 
 
+def test_a_table_of_some_models_and_shots_has_those_alone(example: Results) -> None:
+    table = _table(example, "no_cycles")
+    assert [row.title for row in table.rows] == ["Discriminant without cycles", "Discriminant"]
+    pn = _table(example, "discriminant_pn")
+    assert {(heading.over, heading.text) for heading in pn.headings} == {
+        (title, "5-shot") for title in ("TRIANGLES", "Letter-High", "ENZYMES", "COIL-DEL")
+    }
+
+
 def test_a_lone_accuracy_is_not_the_best_of_anything(cells_root: Path) -> None:
     write_cell(cells_root, CellKey("enzymes", 5, "pn", 0), outcomes(0, 0.7))
     value = _value(_table(Results(find_cells(cells_root))), "PN", "ENZYMES", "5-shot")
@@ -104,7 +113,7 @@ def test_remarks_on_rows_stand_below_the_tables_that_have_their_published_accura
         write_cell(cells_root, CellKey("triangles", 5, model, 0), outcomes(place, 0.7))
     results = Results(find_cells(cells_root))
     table = _table(results)
-    told = [note.split(":")[0] for note in table.notes if "published accurac" in note]
+    told = [note.split(":")[0] for note in table.notes if "the published accurac" in note]
     assert told == ["SMF-GIN", "FAITH"]
     for key in ("d_b", "ablation", "pooling"):
         assert not any("published accurac" in note for note in _table(results, key).notes)

@@ -73,8 +73,16 @@ def test_it_is_one_sound_document_that_loads_nothing(written: str) -> None:
 
 def test_remarks_on_rows_are_below_their_table_and_no_other(written: str) -> None:
     sections = dict(re.findall(r'<section[^>]*id="(\w+)"(.*?)</section>', written, flags=re.DOTALL))
-    for remark in (row.remark for row in load_paper().rows if row.remark):
-        assert [key for key, text in sections.items() if f"<li>{escape(remark.text)}</li>" in text] == ["d_a"]
+    places = {
+        begin: [key for key, text in sections.items() if f"<li>{escape(begin)}" in text]
+        for begin in ("FAITH: ", "SMF-GIN: ", "GIN on Reddit: ", "MAML, GIN and ")
+    }
+    assert places == {
+        "FAITH: ": ["d_a", "variants"],
+        "SMF-GIN: ": ["d_a", "variants"],
+        "GIN on Reddit: ": ["d_a"],
+        "MAML, GIN and ": ["d_a", "d_b", "ablation", "pooling", "discriminant", "discriminant_pn"],
+    }
 
 
 HOSTILE = """</script></style><img src=x onerror=alert(1)>" onclick='alert(2)' {{ 7*7 }} {% raw %} &lt; <!-- ]]>"""

@@ -7,7 +7,8 @@ import pytest
 
 from fsgc.data.catalog import load_catalog
 from fsgc.methods.registry import METHODS
-from fsgc.report.paper import SHOTS, load_paper
+from fsgc.report.paper import SHOTS, PaperRow, load_paper
+from fsgc.tables.plan import load_works
 
 # The column "mean" of the paper's own tables: a check sum over each row, 5-shot and 10-shot. GIN's 10-shot mean of D_B
 # is left out: the paper prints 74.4 where its own columns give 70.2.
@@ -64,11 +65,13 @@ def test_everything_refers_to_datasets_that_exist() -> None:
         d for row in paper.rows for d in row.accuracies
     }
     timed = {d for table in (paper.training, paper.inference) for pairs in table.values() for d in pairs}
-    assert named | timed | set(paper.datasets) | set(paper.remarks) <= set(load_catalog())
+    remarked = {d for remark in paper.remarks for d in remark.datasets}
+    assert named | timed | set(paper.datasets) | remarked <= set(load_catalog())
     assert {model for spec in paper.tables.values() for model in spec.models} <= {row.model for row in paper.rows}
     models = [row.model for row in paper.rows if row.model]
     assert len(set(models)) == len(models)
     assert set(models) <= set(METHODS)
+    assert {model for remark in paper.remarks for model in remark.models} <= set(models)
 
 
 def test_what_the_paper_does_not_report_is_none() -> None:
@@ -82,30 +85,37 @@ def test_what_the_paper_does_not_report_is_none() -> None:
     assert paper.episode_seconds("wl", "graph_r52", 5) is None
 
 
-def test_a_remark_on_a_row_says_how_its_accuracies_came_about() -> None:
-    paper = load_paper()
-    smf_gin, faith, pn = (paper.row_of(model) for model in ("smf_gin", "faith", "pn"))
-    assert smf_gin is not None
-    assert faith is not None
-    assert pn is not None
-    assert smf_gin.remark is not None
-    assert faith.remark is not None
-    assert ("another split" in smf_gin.remark.text, "best test accuracies" in faith.remark.text) == (True, True)
-    assert pn.remark is None
-    comparable = [paper.is_comparable(row, "triangles") for row in (smf_gin, faith, pn)]
-    assert comparable == [False, True, True]
-    assert not paper.is_comparable(pn, "graph_r52")
-
-
 def test_remarks_are_on_accuracies_that_the_paper_reports() -> None:
     paper = load_paper()
-    rows = [row for model in ("faith", "smf_gin", "faith_inductive", "pn") if (row := paper.row_of(model))]
-    faith, smf_gin, inductive, pn = rows
-    assert faith.remark is not None
-    assert smf_gin.remark is not None
-    both = [faith.remark.text, smf_gin.remark.text]
-    assert paper.remarks_on(rows, ["triangles", "triangles"]) == both
-    assert paper.remarks_on(rows, ["enzymes"]) == both[:1], "SMF-GIN's is of TRIANGLES only"
-    assert paper.remarks_on(rows, ["coil_del"]) == [paper.remarks["coil_del"].text]
-    assert paper.remarks_on([inductive], ["triangles", "coil_del"]) == []
-    assert paper.remarks_on([pn, faith], ["graph_r52", "reddit"]) == [paper.remarks["graph_r52"].text, both[0]]
+    rows = [row for model in ("faith", "smf_gin", "faith_inductive", "gin", "wl") if (row := paper.row_of(model))]
+    faith, smf_gin, inductive, gin, wl = rows
+
+    def begins(rows: list[PaperRow], *datasets: str) -> list[str]:
+        return [text.split(":")[0] for text in paper.remarks_on(rows, datasets)]
+
+    of_norms = "MAML, GIN and prototypical rows"
+    assert begins(rows, "triangles", "triangles") == [of_norms, "SMF-GIN", "FAITH"]
+    assert begins(rows, "enzymes") == [of_norms, "FAITH"], "SMF-GIN's is of TRIANGLES only"
+    assert begins(rows, "coil_del") == ["COIL-DEL", of_norms]
+    assert begins([inductive], "triangles", "coil_del") == []
+    assert begins([wl, faith], "graph_r52", "reddit")[1:] == ["FAITH"]
+    assert begins([gin], "reddit") == [of_norms, "GIN on Reddit"]
+    assert "best test accuracies" in paper.remarks_on([faith], ["reddit"])[0]
+    assert "another split" in paper.remarks_on([smf_gin], ["triangles"])[0]
+    assert [paper.is_comparable(row, "triangles") for row in rows] == [True, False, True, True, True]
+    assert not any(paper.is_comparable(row, "graph_r52") for row in rows)
+
+
+def test_the_tables_show_what_is_planned_and_nothing_else() -> None:
+    paper = load_paper()
+    shown = {
+        (row.model, *column) for spec in paper.tables.values() for row in paper.rows_of(spec) for column in spec.columns
+    }
+    planned = {(work.cell.model, work.cell.dataset, work.cell.shots) for work in load_works()}
+    assert {each for each in shown if each[0]} == planned
+
+
+def test_variants_and_ablations_are_not_among_the_methods_compared() -> None:
+    models = {row.model for row in load_paper().compared}
+    assert {"pn", "pn_tae_mu_mean_std", "faith", "smf_gin", "discriminant", "untrained"} <= models
+    assert not models & {"faith_inductive", "smf_gin_local", "discriminant_pn", "head_pn", "discriminant_no_cycles"}

@@ -11,7 +11,10 @@ from fsgc.report.table import Table
 from fsgc.report.tables import all_tables, choose, write_tables
 from fsgc.workspace import Workspace
 
-KEYS = ["d_a", "d_b", "ablation", "pooling", "discriminant", "other", "columns", "efficiency", "datasets"]
+KEYS = [
+    *("d_a", "d_b", "ablation", "pooling", "variants", "discriminant", "discriminant_pn", "no_cycles"),
+    *("other", "columns", "efficiency", "datasets"),
+]
 
 
 @pytest.fixture(scope="module")

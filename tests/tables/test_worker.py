@@ -217,12 +217,23 @@ def test_the_time_that_is_left() -> None:
     def cell(model: str, state: State, seconds: float | None = None) -> CellStatus:
         return CellStatus(CellKey("enzymes", 5, model, next(seeds)), state, seconds=seconds)
 
-    assert minutes_left([cell("pn", State.MISSING)]) is None
+    def left_of(statuses: list[CellStatus]) -> float | None:
+        return minutes_left(statuses, {each.cell: each.cell.name for each in statuses})
+
+    assert left_of([cell("pn", State.MISSING)]) is None
     done = [cell("pn", State.CURRENT, each) for each in (60, 120, 600)] + [cell("wl", State.CURRENT, 6)]
-    assert minutes_left(done) == 0
+    assert left_of(done) == 0
     # As before; as the median of its method (pn: of 60, 120, 180 and 600); as the median of all.
     left = [cell("pn", State.STALE, 180), cell("pn", State.MISSING), cell("gin", State.FAILED)]
-    assert minutes_left(done + left) == pytest.approx((180 + 150 + 120) / 60)
+    assert left_of(done + left) == pytest.approx((180 + 150 + 120) / 60)
+
+
+def test_a_model_that_serves_several_cells_is_trained_once() -> None:
+    five, ten = (CellKey("enzymes", shots, "gin", 0) for shots in (5, 10))
+    known = CellStatus(CellKey("enzymes", 5, "gin", 1), State.CURRENT, seconds=100, training=90)
+    missing = [CellStatus(cell, State.MISSING) for cell in (five, ten)]
+    assert minutes_left([known, *missing], dict.fromkeys((five, ten), "gin")) == pytest.approx((90 + 2 * 10) / 60)
+    assert minutes_left([known, *missing], {five: "gin-5", ten: "gin-10"}) == pytest.approx(2 * 100 / 60)
 
 
 def test_the_time_of_cells_not_asked_for_counts(project: Path) -> None:
@@ -231,7 +242,7 @@ def test_the_time_of_cells_not_asked_for_counts(project: Path) -> None:
     works = _works(project)
     others = recorded_times({works[GIN2].cell}, project)
     assert {each.cell.model for each in others} == {"wl"}, "all but the one that is asked for and a damaged one"
-    assert minutes_left([CellStatus(works[GIN2].cell, State.MISSING), *others])
+    assert minutes_left([CellStatus(works[GIN2].cell, State.MISSING), *others], {works[GIN2].cell: "gin"})
 
 
 def test_what_cannot_be_computed_is_one_sentence(
