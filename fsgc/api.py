@@ -24,7 +24,7 @@ from fsgc.settings import from_mapping
 from fsgc.steps import download, episodes, graphs, prepare, split
 from fsgc.steps.open import open_data, open_episodes
 from fsgc.steps.prepare import store_of
-from fsgc.training.checkpoint import describe
+from fsgc.training.checkpoint import restore
 from fsgc.training.settings import Training, TrainSettings
 from fsgc.workspace import Workspace
 
@@ -86,11 +86,19 @@ def ensure_stores(workspace: Workspace, experiment: Experiment, any_settings: bo
 
 def experiment_of(model_file: Path, dataset: str | None = None, shots: int | None = None) -> Experiment:
     """The experiment that a model file is the result of, or the same on another dataset or with other shots."""
-    origin, settings = describe(model_file)
+    from fsgc.preparation import preparation_of
+
+    restored = restore(model_file)
+    origin, settings = restored.origin, restored.settings
     named: dict[str, Any] = {"model": origin.model, "seed": origin.seed}
     named |= {"dataset": dataset or origin.dataset, "shots": shots or origin.shots or Keys.shots}
     plain = Experiment.from_params({}, **named)
-    return replace(plain, features=origin.features, given=Training(origin.model, settings, TrainSettings()))
+    return replace(
+        plain,
+        features=origin.features,
+        given=Training(origin.model, settings, TrainSettings()),
+        given_preparation=preparation_of(restored.method),
+    )
 
 
 def read_graphs(reader: str, directory: str | Path, **options: Any) -> GraphStore:

@@ -37,8 +37,8 @@ def train(
 ) -> None:  # fmt: skip
     """Train the method MODEL on the stored episodes of DATASET; data that is not there yet is made first.
 
-    A run that was killed resumes from its last epoch. A report and the curves go beside the model file, as .json and
-    .curves.
+    A run that was killed resumes from its last epoch. A report, the curves and the classes that the model has seen go
+    beside the model file, as .json, .curves and .classes.json.
 
     \b
     Example:
@@ -49,18 +49,20 @@ def train(
     from fsgc.data.own import source_of
     from fsgc.errors import SettingsError, StoreError
     from fsgc.experiment import Experiment, check_params
+    from fsgc.files import remove
     from fsgc.methods.registry import method_entry
     from fsgc.recipes import digest, recipe
     from fsgc.settings import load_params
     from fsgc.steps import train as step
-    from fsgc.training.model_file import report_path
+    from fsgc.training.model_file import read_report, report_path
+    from fsgc.training.seen_classes import seen_path, write_seen
     from fsgc.workspace import Workspace
 
-    report, curves = report_path(out), out.with_suffix(".curves")
-    if out in (report, curves):
+    report, curves, seen = report_path(out), out.with_suffix(".curves"), seen_path(out)
+    if out in (report, curves, seen):
         raise SettingsError(f"{out} is where its report or its curves go; choose another name with -o, such as x.pt")
     source = source_of(catalog_entry(dataset))
-    for path in (out, report, curves):
+    for path in (out, report, curves, seen):
         if source is not None and source.resolve().is_relative_to(path.resolve()):
             raise SettingsError(f"{path} would overwrite the graphs of {dataset!r}; choose another name with -o")
         if path.exists() and path != curves and not force:  # a killed run leaves its curves, and resumes
@@ -71,7 +73,10 @@ def train(
     experiment = Experiment.from_params(values, **keys)
     check_params(values, method_entry(model))
     workspace = Workspace.find()
-    open_experiment(experiment, workspace)
+    episodes = open_experiment(experiment, workspace)
     made_by = digest(recipe("train", experiment))
+    remove(seen)  # of the model that is overwritten
     click.echo(step.run(workspace, experiment, out, curves, made_by))
+    if read_report(out).epochs:
+        write_seen(out, episodes.split, episodes.graphs)
     click.echo(f"written to {out}")
