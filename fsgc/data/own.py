@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 import requests
 
 from fsgc.data.build import statistics_of
-from fsgc.data.catalog import KEY, Dataset, catalog_file, own_directory
+from fsgc.data.catalog import KEY, Dataset, catalog_file, entry_of, own_directory
 from fsgc.data.features import FEATURES
 from fsgc.data.formats.raw import Findings, NamedGraphs, in_order
 from fsgc.data.formats.read import read_graphs
@@ -139,10 +139,24 @@ def add_dataset(source: str, name: str, choices: Choices, sha256: str = "", repl
     if is_address:
         file = str(options["path"])
         entry["files"] = [{"name": file, "mirror": f"own/{file}", "urls": [source], "size": size, "sha256": digest}]
+    text = _readable(name, entry, target)
     _forget(name)
     with replacing(target) as partial:
-        partial.write_text(as_toml(entry, HEAD), encoding="utf-8")
+        partial.write_text(text, encoding="utf-8")
     return Added(target, named, findings, sizes, small, split, columns, features)
+
+
+def _readable(name: str, entry: Mapping[str, Any], target: Path) -> str:
+    """An entry as text, read back first: every later command reads it, and one that cannot be read stops them all."""
+    text = as_toml(entry, HEAD)
+    try:
+        entry_of(name, text)
+    except (ValueError, CatalogError) as error:
+        raise CatalogError(
+            f"{target} was not written, since it could not be read again ({error}); rename the graphs' "
+            "file or folder, or the class, that has such a character in its name"
+        ) from error
+    return text
 
 
 def remove_dataset(name: str) -> list[Path]:
@@ -178,7 +192,8 @@ def digest_of(path: Path) -> str:
     for file in sorted(path.rglob("*")):
         inner = file.relative_to(path)
         if file.is_file() and not any(part.startswith(".") for part in inner.parts):
-            digest.update(f"{inner.as_posix()}\0{sha256_of(file)}\n".encode())
+            # A name on Linux is bytes, which need not be UTF-8.
+            digest.update(f"{inner.as_posix()}\0{sha256_of(file)}\n".encode(errors="surrogateescape"))
     return digest.hexdigest()
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
+from fsgc.data.formats.columns import label_text
 from fsgc.data.formats.raw import Floats, RawGraphs
 from fsgc.errors import DataFormatError
 
@@ -127,7 +128,7 @@ def _parts(data: Any, graph: int) -> tuple[int, Any, Floats, list[str]]:
     listed = label.reshape(-1).tolist() if isinstance(label, torch.Tensor) else list(label or [])
     if label is not None and len(listed) != nodes:
         raise DataFormatError(f"'node_label' has {len(listed)} entries for {nodes} nodes", graph=graph)
-    return nodes, edges, features, [str(one) for one in listed]
+    return nodes, edges, features, [_text(one, "'node_label'", graph) for one in listed]
 
 
 def _class(data: Any, graph: int) -> str | None:
@@ -142,4 +143,16 @@ def _class(data: Any, graph: int) -> str | None:
         y = y.item()
     if isinstance(y, float) and y.is_integer():
         y = int(y)
-    return str(y)
+    return _text(y, "'y'", graph)
+
+
+def _text(value: Any, what: str, graph: int) -> str:
+    """A label or a class as text; it stands alone, since the text of nested containers may have no end."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if not isinstance(value, str | bool | int | float):
+        raise DataFormatError(f"{what} has a {type(value).__name__}; use strings or numbers", graph=graph)
+    try:
+        return label_text(value)
+    except ValueError as error:
+        raise DataFormatError(f"{what}: {error}", graph=graph) from error

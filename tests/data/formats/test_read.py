@@ -75,6 +75,15 @@ def test_node_labels_of_any_type() -> None:
         raw_from_networkx([graph])
 
 
+def test_texts_that_cannot_be_written() -> None:
+    graph = nx.path_graph(2)
+    with pytest.raises(DataFormatError, match=r"graph '1': its class: '\\ud800' has .* half of a surrogate pair"):
+        raw_from_networkx([graph], ["\ud800"])
+    nx.set_node_attributes(graph, ("a", "\udfff"), "label")
+    with pytest.raises(DataFormatError, match=r"graph '1': node 0: label: .* half of a surrogate pair"):
+        raw_from_networkx([graph])
+
+
 def test_a_zip_of_a_folder(tmp_path: Path) -> None:
     folder = tmp_path / "mine"
     folder.mkdir()
