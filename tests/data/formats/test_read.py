@@ -103,6 +103,16 @@ def test_a_zip_that_leaves_its_folder_is_refused(tmp_path: Path, name: str) -> N
     assert sorted(path.name for path in tmp_path.iterdir()) == ["bad.zip"]
 
 
+@pytest.mark.parametrize("compression", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_a_zip_is_stored_or_deflated(tmp_path: Path, compression: int) -> None:
+    for method in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, compression):
+        with zipfile.ZipFile(tmp_path / f"{method}.zip", "w", method) as archive:
+            archive.writestr("edges.csv", "source,target\n1,2\n")
+    assert len(read_graphs(tmp_path / "0.zip")) == len(read_graphs(tmp_path / "8.zip")) == 1
+    with pytest.raises(DataFormatError, match=f"the member 'edges.csv' is compressed by method {compression}; only"):
+        read_graphs(tmp_path / f"{compression}.zip")
+
+
 def test_what_is_not_recognised(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("hello")
     with pytest.raises(DataFormatError, match="not recognised; expected TU text"):
