@@ -1,12 +1,27 @@
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from click.testing import CliRunner
 
-from fsgc.commands.evaluate import same
+from fsgc.cli import main
+from fsgc.commands.evaluate import refuse_file, same
+
+
+def test_a_file_in_the_place_of_the_results_is_told_before_anything_is_computed(tmp_path: Path) -> None:
+    (tmp_path / "notes").write_text("mine")
+    (tmp_path / "dangling").symlink_to(tmp_path / "nowhere")
+    for out in ("notes", "notes/deeper/still", "dangling"):
+        result = CliRunner().invoke(main, ["evaluate", str(tmp_path / "x.pt"), "-o", str(tmp_path / out)])
+        assert result.exit_code == 2
+        assert f"{tmp_path / out.split('/')[0]} is a file, and results are a directory" in result.output
+    assert (tmp_path / "notes").read_text() == "mine"
+    refuse_file(tmp_path)
+    refuse_file(tmp_path / "new" / "newer")
 
 
 @pytest.mark.parametrize(
