@@ -34,6 +34,8 @@ def evaluate(model_file: Path, dataset: str | None, shots: int | None, out: Path
     from fsgc.training.seen_classes import check_unseen
     from fsgc.workspace import Workspace
 
+    if out:
+        refuse_file(out)
     if method:
         method_entry(method)
     workspace = Workspace.find()
@@ -48,6 +50,7 @@ def evaluate(model_file: Path, dataset: str | None, shots: int | None, out: Path
             click.echo(f"Warning: {warning}", err=True)
     named = "" if dataset is None and shots is None else f".{keys.dataset}-{keys.shots}shot"
     target = out or model_file.with_suffix(f"{named}.results")
+    refuse_file(target)
     made_by = {"evaluate": recipe("evaluate", experiment)}  # by what the model was made, its own report tells
     record = step.run(workspace, experiment, model_file, target, made_by)
     # A model file knows its features and hyperparameters, but not the loop, the preset and the split of its training.
@@ -55,3 +58,10 @@ def evaluate(model_file: Path, dataset: str | None, shots: int | None, out: Path
     record = {name: value for name, value in record.items() if name != "preset"} | {"settings": known}
     write_json(target / RECORD, record)
     click.echo(f"{result_line(record)}\nwritten to {target}")
+
+
+def refuse_file(target: Path) -> None:
+    """Refuse a directory of results that cannot be one, before anything is computed for it."""
+    nearest = next(path for path in (target, *target.absolute().parents) if path.exists() or path.is_symlink())
+    if not nearest.is_dir():
+        raise click.UsageError(f"{nearest} is a file, and results are a directory; name another one with -o")

@@ -140,6 +140,16 @@ def _dataset(key: str, entry: Mapping[str, Any]) -> Dataset:
         raise CatalogError(f"the catalog's entry {key!r} is malformed: {error}") from error
 
 
+def entry_of(key: str, text: str) -> Dataset:
+    """The dataset that the text of a user's own entry describes.
+
+    Raises:
+        ValueError: it is not TOML.
+        CatalogError: a key is missing, unknown, or has a value that makes no sense.
+    """
+    return _dataset(key, tomllib.loads(text))
+
+
 @cache
 def catalog_file(path: Path = CATALOG_FILE) -> Mapping[str, Dataset]:
     """The datasets of one file."""
@@ -168,7 +178,7 @@ def own_datasets(directory: Path) -> dict[str, Dataset]:
         if not KEY.fullmatch(file.stem) or file.stem in catalog_file():
             raise CatalogError(f"{file} cannot be the dataset {file.stem!r}; delete it or give it another name")
         try:
-            found[file.stem] = _dataset(file.stem, tomllib.loads(file.read_text(encoding="utf-8")))
+            found[file.stem] = entry_of(file.stem, file.read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
             raise CatalogError(f"{file} cannot be read ({error}); add the dataset again") from error
         except CatalogError as error:

@@ -12,6 +12,7 @@ from click.testing import CliRunner
 
 import fsgc
 from fsgc.cli import main
+from fsgc.commands.evaluate import refuse_file
 from fsgc.data.own import Choices, add_dataset
 from fsgc.episodes.batches import Episodes
 from fsgc.methods.kernel.gram import GramStore
@@ -89,3 +90,15 @@ def test_graphs_that_have_changed_since_are_a_warning(project: Path) -> None:
     code, output = _evaluate("pn")
     assert code == 0, output
     assert "Warning: the graphs of shapes have changed since pn.pt was trained; it may have seen novel ones" in output
+
+
+def test_a_file_in_the_place_of_the_results_is_told_before_anything_is_computed(tmp_path: Path) -> None:
+    (tmp_path / "notes").write_text("mine")
+    (tmp_path / "dangling").symlink_to(tmp_path / "nowhere")
+    for out in ("notes", "notes/deeper/still", "dangling"):
+        result = CliRunner().invoke(main, ["evaluate", str(tmp_path / "x.pt"), "-o", str(tmp_path / out)])
+        assert result.exit_code == 2
+        assert f"{tmp_path / out.split('/')[0]} is a file, and results are a directory" in result.output
+    assert (tmp_path / "notes").read_text() == "mine"
+    refuse_file(tmp_path)
+    refuse_file(tmp_path / "new" / "newer")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 import shutil
 import zipfile
 from pathlib import Path
@@ -17,7 +18,7 @@ from fsgc.cli import main
 from fsgc.data.build import build_graphs
 from fsgc.data.catalog import dataset, load_catalog, own_directory
 from fsgc.data.download import download
-from fsgc.data.own import Choices, add_dataset, remove_dataset
+from fsgc.data.own import Choices, add_dataset, digest_of, remove_dataset
 from fsgc.errors import CatalogError, DataFormatError, FsgcError, SettingsError
 from fsgc.files import sha256_of
 from tests.http_server import body, serving
@@ -219,6 +220,37 @@ def test_what_cannot_be_a_dataset(project: Path) -> None:
     with pytest.raises(DataFormatError, match="158 graphs have no class, the first is 'ring0'"):
         add_dataset("shapes", "y", Choices())
     assert sorted(load_catalog())[-1] == "x"
+
+
+@pytest.mark.parametrize("klass", ["\ud800", "ring \udfff"])
+def test_a_class_that_cannot_be_written_leaves_no_entry(project: Path, klass: str) -> None:
+    """JSON allows half of a surrogate pair; an entry with one would end every later command that reads the catalog."""
+    graphs = [{"nodes": [1, 2], "links": [[1, 2]], "label": c} for c in (klass, "b", "c", "d") for _ in range(25)]
+    (project / "graphs.json").write_text(json.dumps(graphs))
+    with pytest.raises(DataFormatError, match=r"graphs.json: graph 'graphs-0': its class: .* half of a surrogate pair"):
+        add_dataset("graphs.json", "mine", Choices())
+    assert not (project / "datasets").exists()
+    assert "mine" not in load_catalog()
+
+
+def test_files_whose_names_are_no_text_count_in_the_digest(project: Path) -> None:
+    plain = digest_of(project / "shapes")
+    (project / "shapes" / os.fsdecode(b"\xff.txt")).touch()
+    other = digest_of(project / "shapes")
+    (project / "shapes" / os.fsdecode(b"\xff.txt")).rename(project / "shapes" / os.fsdecode(b"\xfe.txt"))
+    assert len({plain, other, digest_of(project / "shapes")}) == 3
+
+
+def test_an_entry_that_could_not_be_read_is_not_written(project: Path) -> None:
+    add_dataset("shapes", "shapes", Choices())
+    before = (project / "datasets" / "shapes.toml").read_bytes()
+    kept = project / "data" / "graphs" / "shapes.zarr"
+    kept.mkdir(parents=True)
+    (project / "shapes").rename(project / os.fsdecode(b"sh\xffpes"))
+    with pytest.raises(CatalogError, match=r"shapes.toml was not written, since it could not be read again .*; rename"):
+        add_dataset(os.fsdecode(b"sh\xffpes"), "shapes", Choices(), replace=True)
+    assert (project / "datasets" / "shapes.toml").read_bytes() == before
+    assert kept.exists(), "nothing is forgotten before the new entry is sure to be written"
 
 
 @pytest.mark.usefixtures("project")
