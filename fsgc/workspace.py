@@ -82,6 +82,11 @@ class Workspace:
         """The file that tells by which recipe a store was made."""
         return self.root / ".recipes" / store.relative_to(self.root).with_suffix(".json")
 
+    def notes_after_graphs(self, dataset: str) -> list[Path]:
+        """The notes of all stores that were made of a dataset's graphs: splits, episodes, what is prepared."""
+        notes = self.root / ".recipes"
+        return [each for kind in ("splits", "episodes", "prepared") for each in notes.glob(f"{kind}/{dataset}-*.json")]
+
     def notes_after_split(self, dataset: str, seed: int) -> list[Path]:
         """The notes of all stores that were made of a split: episodes, and what methods have prepared."""
         notes = self.root / ".recipes"
