@@ -78,6 +78,10 @@ class Workspace:
         """Checkpoints of an unfinished training, kept to be resumed; outside DVC's outputs, which it deletes first."""
         return self.root / ".training" / named(keys, scope)
 
+    def training_lock(self, keys: Keys, scope: Scope) -> Path:
+        """The lock file of that directory: two trainings at once would clear and overwrite each other's checkpoints."""
+        return self.root / ".training" / f"{named(keys, scope)}.lock"
+
     def note(self, store: Path) -> Path:
         """The file that tells by which recipe a store was made."""
         return self.root / ".recipes" / store.relative_to(self.root).with_suffix(".json")
