@@ -126,7 +126,17 @@ def ensure_graphs(workspace: Workspace, experiment: Experiment) -> None:
         if not is_downloaded(entry, workspace.raw(entry.key)):
             log.info("downloading %s", entry.title)
             download.run(workspace, experiment)
-        _ensure("graphs", path, workspace, experiment, graphs.run)
+        _ensure("graphs", path, workspace, experiment, _make_graphs)
+
+
+def _make_graphs(workspace: Workspace, experiment: Experiment) -> str:
+    """Make the graph store; nothing made of an older one is then taken for made of it."""
+    key = experiment.keys.dataset
+    # A split knows graphs by their places alone, so one of other graphs would pass. The note of the graphs goes, too:
+    # a process that ends before it writes another would leave the new graphs with the old recipe.
+    for note in (workspace.note(workspace.graphs(key)), *workspace.notes_after_graphs(key)):
+        note.unlink(missing_ok=True)
+    return graphs.run(workspace, experiment)
 
 
 def ensure_split(workspace: Workspace, experiment: Experiment, any_settings: bool = False) -> None:

@@ -17,7 +17,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from fsgc.data.build import statistics_of
-from fsgc.data.catalog import KEY, Dataset, catalog_file, entry_of, own_directory
+from fsgc.data.catalog import KEY, WRITTEN_BY, Dataset, catalog_file, entry_of, is_own_entry, own_directory
 from fsgc.data.features import FEATURES
 from fsgc.data.formats.raw import Findings, NamedGraphs, in_order
 from fsgc.data.formats.read import read_graphs
@@ -33,7 +33,7 @@ from fsgc.workspace import Workspace
 RESERVED = ("default", "train", "presets")  # keys of a section of params.yaml, beside those of datasets
 MIN_CLASS = 20
 STORED = ("raw", "graphs", "splits", "episodes", "prepared", ".training", ".partial")  # folders of a workspace
-HEAD = """Written by 'fsgc datasets add'; the keys are explained in fsgc/data/catalog.py. Class ids are places in
+HEAD = f"""{WRITTEN_BY}; the keys are explained in fsgc/data/catalog.py. Class ids are places in
 `options.classes`. Classes may be moved between base, validation and novel by hand."""
 
 
@@ -164,6 +164,10 @@ def remove_dataset(name: str) -> list[Path]:
     file = own_directory() / f"{name}.toml"
     if not KEY.fullmatch(name) or not file.exists():
         raise CatalogError(f"there is no dataset {name!r} of your own: {file} does not exist")
+    if not is_own_entry(file):
+        raise CatalogError(
+            f"{file} is not an entry of 'fsgc datasets add' and stays; if it was one, delete it yourself"
+        )
     file.unlink()
     return [file, *_forget(name)]
 
@@ -206,6 +210,10 @@ def _free_name(name: str, replace: bool) -> Path:
     if name in catalog_file():
         raise SettingsError(f"name: {name!r} is a dataset of fsgc's own catalog; choose another name")
     target = own_directory() / f"{name}.toml"
+    if target.exists() and not is_own_entry(target):
+        raise SettingsError(
+            f"name: {target} exists and is not an entry of 'fsgc datasets add'; choose another name, or move it away"
+        )
     if target.exists() and not replace:
         raise SettingsError(f"name: {target} exists already; choose another name, or give --replace")
     return target
