@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import os
 import shutil
@@ -16,42 +15,13 @@ from click.testing import CliRunner
 
 from fsgc.cli import main
 from fsgc.data.build import build_graphs
-from fsgc.data.catalog import dataset, load_catalog, own_directory
+from fsgc.data.catalog import dataset, load_catalog
 from fsgc.data.download import download
 from fsgc.data.own import Choices, add_dataset, digest_of, remove_dataset
 from fsgc.errors import CatalogError, DataFormatError, FsgcError, SettingsError
 from fsgc.files import sha256_of
+from tests.data.own_shapes import MAKERS, SIZES, run_fsgc
 from tests.http_server import body, serving
-
-SIZES = {"ring": 30, "path": 40, "star": 25, "wheel": 30, "clique": 30, "tiny": 3}
-MAKERS = {
-    "ring": nx.cycle_graph, "path": nx.path_graph, "star": nx.star_graph,
-    "wheel": nx.wheel_graph, "clique": nx.complete_graph, "tiny": nx.ladder_graph,
-}  # fmt: skip
-
-
-@pytest.fixture
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A directory with a folder `shapes` of 158 labelled graphs, as the working directory."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("FSGC_DATA", str(tmp_path / "data"))
-    monkeypatch.delenv("FSGC_DATASETS", raising=False)
-    edges, labels = [["graph", "source", "target"]], [["graph", "label"]]
-    for name, count in SIZES.items():
-        for number in range(count):
-            edges += [[f"{name}{number}", str(a), str(b)] for a, b in MAKERS[name](5 + number % 4).edges]
-            labels.append([f"{name}{number}", name])
-    (tmp_path / "shapes").mkdir()
-    for file, rows in (("edges", edges), ("labels", labels)):
-        with (tmp_path / "shapes" / f"{file}.csv").open("w", newline="") as out:
-            csv.writer(out).writerows(rows)
-    return tmp_path
-
-
-def _run(*arguments: str) -> str:
-    result = CliRunner().invoke(main, list(arguments))
-    assert result.exit_code == 0, result.output
-    return result.output
 
 
 def test_from_a_folder_to_stored_graphs(project: Path) -> None:
@@ -84,7 +54,7 @@ def test_the_key_works_below_the_project_and_not_elsewhere(project: Path, monkey
 def test_the_command_tells_what_it_found(project: Path) -> None:
     with (project / "shapes" / "edges.csv").open("a") as file:
         file.write("ring0,0,1\nring0,0,0\nring0,0,0\n")
-    output = _run("datasets", "add", "shapes", "--name", "shapes", "--way", "2", "--novel", "ring,star")
+    output = run_fsgc("datasets", "add", "shapes", "--name", "shapes", "--way", "2", "--novel", "ring,star")
     assert "155 graphs of 5 classes" in output
     assert "2 repeated edges" in output
     assert "2 self loops" in output
@@ -92,19 +62,19 @@ def test_the_command_tells_what_it_found(project: Path) -> None:
     assert "3 base / held-out graphs / 2 novel classes, 2-way, up to 5 shots" in output  # 20 % of 30 are 6
     names = ["clique", "path", "ring", "star", "wheel"]
     assert [names[c] for c in dataset("shapes").novel] == ["ring", "star"]
-    assert "Your own" in _run("datasets")
-    assert json.loads(_run("datasets", "show", "shapes", "--json"))["reader"] == "own"
+    assert "Your own" in run_fsgc("datasets")
+    assert json.loads(run_fsgc("datasets", "show", "shapes", "--json"))["reader"] == "own"
 
 
 def test_removing(project: Path) -> None:
-    _run("datasets", "add", "shapes", "--name", "mine")
-    _run("datasets", "add", "shapes", "--name", "mine_too")
+    run_fsgc("datasets", "add", "shapes", "--name", "mine")
+    run_fsgc("datasets", "add", "shapes", "--name", "mine_too")
     for key in ("mine", "mine_too"):
         (project / "data" / "graphs").mkdir(parents=True, exist_ok=True)
         (project / "data" / "graphs" / f"{key}.zarr").mkdir()
         (project / "data" / "splits").mkdir(exist_ok=True)
         (project / "data" / "splits" / f"{key}-seed0.json").touch()
-    assert "mine.toml" in _run("datasets", "remove", "mine")
+    assert "mine.toml" in run_fsgc("datasets", "remove", "mine")
     assert [path.name for path in sorted((project / "data").glob("*/*"))] == ["mine_too.zarr", "mine_too-seed0.json"]
     assert "mine" not in load_catalog()
     assert "mine_too" in load_catalog()
@@ -142,7 +112,7 @@ def test_training_overwrites_no_graphs_and_no_report(project: Path) -> None:
         graph.graph["label"] = name
     records = [nx.node_link_data(graph, edges="links") for graph in graphs]
     (project / "shapes.json").write_text(json.dumps(records))
-    _run("datasets", "add", "shapes.json", "--name", "drawn")
+    run_fsgc("datasets", "add", "shapes.json", "--name", "drawn")
     before = (project / "shapes.json").read_bytes()
     (project / "notes.json").touch()
     for words, message in (
@@ -239,105 +209,3 @@ def test_files_whose_names_are_no_text_count_in_the_digest(project: Path) -> Non
     other = digest_of(project / "shapes")
     (project / "shapes" / os.fsdecode(b"\xff.txt")).rename(project / "shapes" / os.fsdecode(b"\xfe.txt"))
     assert len({plain, other, digest_of(project / "shapes")}) == 3
-
-
-def test_an_entry_that_could_not_be_read_is_not_written(project: Path) -> None:
-    add_dataset("shapes", "shapes", Choices())
-    before = (project / "datasets" / "shapes.toml").read_bytes()
-    kept = project / "data" / "graphs" / "shapes.zarr"
-    kept.mkdir(parents=True)
-    (project / "shapes").rename(project / os.fsdecode(b"sh\xffpes"))
-    with pytest.raises(CatalogError, match=r"shapes.toml was not written, since it could not be read again .*; rename"):
-        add_dataset(os.fsdecode(b"sh\xffpes"), "shapes", Choices(), replace=True)
-    assert (project / "datasets" / "shapes.toml").read_bytes() == before
-    assert kept.exists(), "nothing is forgotten before the new entry is sure to be written"
-
-
-@pytest.mark.usefixtures("project")
-def test_a_damaged_entry_is_named() -> None:
-    add_dataset("shapes", "shapes", Choices())
-    file = own_directory() / "shapes.toml"
-    text = file.read_text()
-    file.write_text(text.replace("way = 2", "way = 9"))
-    with pytest.raises(CatalogError, match=r"shapes.toml: shapes: fewer classes than way=9; add the dataset again"):
-        load_catalog()
-    file.write_text(text + "x x")
-    with pytest.raises(CatalogError, match=r"shapes.toml cannot be read .*; add the dataset again"):
-        load_catalog()
-    assert "removed" in _run("datasets", "remove", "shapes")
-
-
-FOREIGN = {
-    "config.toml": b'name = "x"\n',
-    "My-Config.toml": b'name = "x"\nreader = "csv"\n',
-    "broken.toml": b"[[[",
-    "coil_del.toml": b"",
-    "binary.toml": b"\xff\xfe\x00",
-}
-
-
-def _write_foreign(folder: Path) -> None:
-    folder.mkdir()
-    for name, content in FOREIGN.items():
-        (folder / name).write_bytes(content)
-    (folder / "directory.toml").mkdir()
-
-
-def test_files_of_another_tool_above_are_passed_over(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    _write_foreign(project / "datasets")
-    (project / "work").mkdir()
-    monkeypatch.chdir(project / "work")
-    assert own_directory() == project / "work" / "datasets"
-    assert "COIL-DEL" in _run("datasets")
-    assert "triangles_gen" in _run("build", "triangles_gen", "-k", "1")
-    assert add_dataset("../shapes", "shapes", Choices()).file == project / "work" / "datasets" / "shapes.toml"
-
-
-def test_files_of_another_tool_beside_ours_are_passed_over_and_stay(project: Path) -> None:
-    _write_foreign(project / "datasets")
-    add_dataset("shapes", "shapes", Choices())
-    assert list(load_catalog())[-1] == "shapes"
-    with pytest.raises(CatalogError, match=r"unknown dataset 'config': .*config.toml is not an entry of 'fsgc data"):
-        dataset("config")
-    for replace in (False, True):
-        with pytest.raises(SettingsError, match=r"config.toml exists and is not an entry of 'fsgc datasets add'"):
-            add_dataset("shapes", "config", Choices(), replace=replace)
-    with pytest.raises(CatalogError, match=r"config.toml is not an entry of 'fsgc datasets add' and stays"):
-        remove_dataset("config")
-    assert {name: (project / "datasets" / name).read_bytes() for name in FOREIGN} == FOREIGN
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "message"),
-    [
-        (b"# Written", b"# I have edited what was written", ""),  # the reader is left
-        (b"reader = ", b"'reader'=", ""),
-        (b'reader = "own"\n', b"", "is malformed"),  # the comment is left
-        (b'reader = "own"', b'reader = "theirs"', "unknown reader 'theirs'"),
-        (b"# Written by", b"[\n# Written by", "cannot be read"),
-        (b"title = ", b"\xfftitle = ", "cannot be read"),
-    ],
-)
-def test_an_edited_or_damaged_entry_is_still_ours(project: Path, old: bytes, new: bytes, message: str) -> None:
-    """Seen from below the project, where the search upwards must not pass it over."""
-    file = add_dataset("shapes", "shapes", Choices()).file
-    content = file.read_bytes()
-    assert old in content
-    file.write_bytes(content.replace(old, new, 1))
-    (project / "below").mkdir()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(project / "below")
-        if message:
-            with pytest.raises(CatalogError, match=rf"shapes\.toml.*{message}.*; add the dataset again"):
-                load_catalog()
-        else:
-            assert "shapes" in load_catalog()
-
-
-@pytest.mark.usefixtures("project")
-def test_a_hand_written_entry_of_another_reader_is_ours() -> None:
-    file = add_dataset("shapes", "shapes", Choices()).file
-    file.write_text("\n".join(line for line in file.read_text().splitlines() if not line.startswith("#")))
-    assert dataset("shapes").reader == "own"
-    file.write_text(file.read_text().replace('reader = "own"', 'reader = "tu"'))
-    assert dataset("shapes").reader == "tu"
