@@ -24,7 +24,7 @@ from fsgc.settings import from_mapping
 from fsgc.steps import download, episodes, graphs, prepare, split
 from fsgc.steps.open import open_data, open_episodes
 from fsgc.steps.prepare import store_of
-from fsgc.training.checkpoint import describe
+from fsgc.training.checkpoint import restore
 from fsgc.training.settings import Training, TrainSettings
 from fsgc.workspace import Workspace
 
@@ -86,11 +86,19 @@ def ensure_stores(workspace: Workspace, experiment: Experiment, any_settings: bo
 
 def experiment_of(model_file: Path, dataset: str | None = None, shots: int | None = None) -> Experiment:
     """The experiment that a model file is the result of, or the same on another dataset or with other shots."""
-    origin, settings = describe(model_file)
+    from fsgc.preparation import preparation_of
+
+    restored = restore(model_file)
+    origin, settings = restored.origin, restored.settings
     named: dict[str, Any] = {"model": origin.model, "seed": origin.seed}
     named |= {"dataset": dataset or origin.dataset, "shots": shots or origin.shots or Keys.shots}
     plain = Experiment.from_params({}, **named)
-    return replace(plain, features=origin.features, given=Training(origin.model, settings, TrainSettings()))
+    return replace(
+        plain,
+        features=origin.features,
+        given=Training(origin.model, settings, TrainSettings()),
+        given_preparation=preparation_of(restored.method),
+    )
 
 
 def read_graphs(reader: str, directory: str | Path, **options: Any) -> GraphStore:
@@ -118,7 +126,17 @@ def ensure_graphs(workspace: Workspace, experiment: Experiment) -> None:
         if not is_downloaded(entry, workspace.raw(entry.key)):
             log.info("downloading %s", entry.title)
             download.run(workspace, experiment)
-        _ensure("graphs", path, workspace, experiment, graphs.run)
+        _ensure("graphs", path, workspace, experiment, _make_graphs)
+
+
+def _make_graphs(workspace: Workspace, experiment: Experiment) -> str:
+    """Make the graph store; nothing made of an older one is then taken for made of it."""
+    key = experiment.keys.dataset
+    # A split knows graphs by their places alone, so one of other graphs would pass. The note of the graphs goes, too:
+    # a process that ends before it writes another would leave the new graphs with the old recipe.
+    for note in (workspace.note(workspace.graphs(key)), *workspace.notes_after_graphs(key)):
+        note.unlink(missing_ok=True)
+    return graphs.run(workspace, experiment)
 
 
 def ensure_split(workspace: Workspace, experiment: Experiment, any_settings: bool = False) -> None:

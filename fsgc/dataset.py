@@ -13,11 +13,11 @@ import hashlib
 import json
 import shutil
 import tempfile
+import warnings
 import weakref
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from importlib import import_module
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -38,8 +38,10 @@ from fsgc.errors import DataFormatError
 from fsgc.evaluation.results import evaluate as evaluate_into
 from fsgc.methods.contract import Run
 from fsgc.methods.registry import method_entry
+from fsgc.preparation import preparation_of, prepared_for
 from fsgc.settings import from_mapping
 from fsgc.training.checkpoint import TrainedModel
+from fsgc.training.inputs import check_inputs
 from fsgc.training.run import fit_model
 from fsgc.training.settings import Training, TrainSettings
 
@@ -183,7 +185,9 @@ def train(
             curves=Path(scratch) / "curves",
             identity=hashlib.sha256(json.dumps(asdict(training), default=str).encode()).hexdigest(),
         )
-        return fit_model(training, run)
+        trained = fit_model(training, run)
+    preparation_of(trained.method)  # has a kernel read its matrix, whose store ends with the episodes
+    return trained
 
 
 def evaluate(model: TrainedModel, episodes: Episodes, out: Path | str | None = None) -> dict[str, Any]:
@@ -194,24 +198,13 @@ def evaluate(model: TrainedModel, episodes: Episodes, out: Path | str | None = N
         episodes: whose test episodes it is tested on.
         out: a directory for the record, the rows and the scores; they are not kept if it is not given.
     """
-    ready = prepared_for(model.origin.model, episodes)
+    ready = prepared_for(model.origin.model, episodes, preparation_of(model.method))
+    unlike = check_inputs(model.origin, model.shape, model.inputs, ready)
+    if unlike:
+        warnings.warn(unlike, stacklevel=2)
     model.method.attach(ready)
     with tempfile.TemporaryDirectory(prefix="fsgc-") as scratch:
         return evaluate_into(model, ready, Path(out or scratch), {})
-
-
-def prepared_for(model: str, episodes: Episodes) -> Episodes:
-    """The same episodes with what a method wants to have prepared of their graphs, in a temporary directory."""
-    entry = method_entry(model)
-    wanted = entry.method().preparation
-    if wanted is None or episodes.prepared is not None:
-        return episodes
-    folder = Path(tempfile.mkdtemp(prefix="fsgc-"))
-    weakref.finalize(episodes.store, shutil.rmtree, folder, ignore_errors=True)
-    module, name = wanted.maker.split(":")
-    make = getattr(import_module(module), name)
-    make(folder / "store.zarr", episodes.graphs, episodes.split, wanted.settings_type(), **entry.options)
-    return replace(episodes, prepared=folder / "store.zarr")
 
 
 def _texts(labels: Sequence[Hashable] | None, graphs: int) -> list[str] | None:

@@ -55,6 +55,7 @@ class Experiment:
         params: the content of the params file; what concerns the method is taken from it when it is asked for, since
             loading a method takes seconds.
         given: the method's settings, where they come from elsewhere.
+        given_preparation: the same of what it wants prepared.
     """
 
     keys: Keys
@@ -63,6 +64,7 @@ class Experiment:
     episodes: EpisodeSettings
     params: Mapping[str, Any] = field(default_factory=dict, repr=False)
     given: Training | None = None
+    given_preparation: Any = None
 
     @classmethod
     def load(cls, path: Path = PARAMS_FILE, **keys: Any) -> Experiment:
@@ -100,6 +102,8 @@ class Experiment:
     @cached_property
     def preparation(self) -> Any:
         """The settings of what the method wants prepared; None if it wants nothing."""
+        if self.given_preparation is not None:
+            return self.given_preparation
         wanted = method_entry(self.keys.model).method().preparation
         return self._layers.make(wanted.section, wanted.settings_type) if wanted else None
 

@@ -104,6 +104,13 @@ EDITS = (
         ("enzymes-5shot-pn-seed1", "enzymes-5shot-pn-seed2", "enzymes-10shot-smf_gin-seed0"),
     ),
     Edit(
+        "fsgc.methods.kernel.method",
+        "7ce7e10c199de7fa",
+        "7da640550efd8c75",
+        "the matrix of other episodes is forgotten when new ones are attached; a cell's model meets one store of them",
+        ("enzymes-5shot-wl-seed0", "letter_high-10shot-sp-seed0", "triangles-5shot-graphlet-seed0"),
+    ),
+    Edit(
         "fsgc.methods.kernel.machines",
         "477e086b3d12d355",
         "32fefdff66ce722d",

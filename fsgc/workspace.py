@@ -78,9 +78,18 @@ class Workspace:
         """Checkpoints of an unfinished training, kept to be resumed; outside DVC's outputs, which it deletes first."""
         return self.root / ".training" / named(keys, scope)
 
+    def training_lock(self, keys: Keys, scope: Scope) -> Path:
+        """The lock file of that directory: two trainings at once would clear and overwrite each other's checkpoints."""
+        return self.root / ".training" / f"{named(keys, scope)}.lock"
+
     def note(self, store: Path) -> Path:
         """The file that tells by which recipe a store was made."""
         return self.root / ".recipes" / store.relative_to(self.root).with_suffix(".json")
+
+    def notes_after_graphs(self, dataset: str) -> list[Path]:
+        """The notes of all stores that were made of a dataset's graphs: splits, episodes, what is prepared."""
+        notes = self.root / ".recipes"
+        return [each for kind in ("splits", "episodes", "prepared") for each in notes.glob(f"{kind}/{dataset}-*.json")]
 
     def notes_after_split(self, dataset: str, seed: int) -> list[Path]:
         """The notes of all stores that were made of a split: episodes, and what methods have prepared."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import networkx as nx
@@ -50,6 +52,19 @@ def data_of(graph: nx.Graph) -> Any:
     made.x = torch.tensor([[v["weight"], v["size"]] for v in values])
     made.node_label = [v["label"] for v in values]
     return made
+
+
+def write_shapes(folder: Path, count: int) -> None:
+    """Write so many graphs of each class, as `edges.csv` and `labels.csv`."""
+    edges, labels = [("graph", "source", "target")], [("graph", "label")]
+    for name, make in MAKERS.items():
+        for number in range(count):
+            edges += [(f"{name}{number}", str(a), str(b)) for a, b in make(5 + number % 4).edges]
+            labels.append((f"{name}{number}", name))
+    folder.mkdir(exist_ok=True)
+    for file, rows in (("edges", edges), ("labels", labels)):
+        with (folder / f"{file}.csv").open("w", newline="") as out:
+            csv.writer(out).writerows(rows)
 
 
 def unequal_shapes(count: int = 6) -> tuple[list[nx.Graph], list[str]]:

@@ -1,17 +1,25 @@
 from __future__ import annotations
 
+import json
 import pickle
+from dataclasses import replace
 from pathlib import Path
 
+import networkx as nx
 import numpy as np
 import pytest
 import torch
 
 import fsgc
-from fsgc.data.catalog import load_catalog
-from fsgc.data.splits import SplitSettings
+from fsgc import api
+from fsgc.data.catalog import dataset, load_catalog
+from fsgc.data.own import Choices, add_dataset
+from fsgc.data.splits import SplitSettings, make_split
 from fsgc.errors import SettingsError, StoreError
+from fsgc.experiment import Experiment
 from fsgc.files import remove
+from fsgc.workspace import Workspace
+from tests.shapes import bare_shapes
 
 SMALL = fsgc.EpisodeSettings(train_epochs=2, train_per_epoch=20, val=10, test=30)
 
@@ -52,6 +60,82 @@ def test_episodes_follow_their_split() -> None:
     after = fsgc.load_episodes("triangles_gen", shots=5)
     assert np.isin(after.store.val, split.held_out).all()
     assert not np.isin(after.store.train(0), split.held_out).any()
+
+
+def _add_mine(project: Path, order: int) -> None:
+    """A project with a dataset `mine`: of the same graphs and classes in each, in this order or backwards."""
+    project.mkdir()
+    records = []
+    for graph, label in list(zip(*bare_shapes(30), strict=True))[::order]:
+        graph.graph["label"] = label
+        records.append(nx.node_link_data(graph, edges="links"))
+    (project / "mine.json").write_text(json.dumps(records))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(project)
+        add_dataset("mine.json", "mine", Choices())
+
+
+@pytest.fixture
+def two_projects(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path]:
+    """Two projects that share a data root, each with a dataset of the same name, size and classes."""
+    monkeypatch.delenv("FSGC_DATASETS", raising=False)
+    first, second = tmp_path / "first", tmp_path / "second"
+    _add_mine(first, 1)
+    _add_mine(second, -1)
+    return first, second
+
+
+def test_a_split_follows_its_graphs(two_projects: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Graphs of another dataset of the same name and size: their split must not be that of the old ones."""
+    first, second = two_projects
+    held_out = {}
+    for project, shots in ((second, 1), (first, 2), (first, 1), (second, 2)):
+        monkeypatch.chdir(project)
+        episodes = fsgc.load_episodes("mine", shots, settings=replace(SMALL, queries=2))
+        expected = make_split(dataset("mine"), episodes.graphs.y).held_out
+        np.testing.assert_array_equal(episodes.split.held_out, expected)
+        episodes.split.check(episodes.graphs.y)
+        assert np.isin(episodes.store.val, expected).all()
+        held_out[project] = expected.tolist()
+    assert held_out[first] != held_out[second], "else there would be nothing to notice"
+
+
+def test_all_that_was_made_of_other_graphs_is_made_anew(
+    two_projects: tuple[Path, Path], workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = two_projects
+    monkeypatch.chdir(second)
+    wl = Experiment.from_params({"episodes": {"queries": 2, "test": 10}}, dataset="mine", model="wl", shots=2)
+    api.ensure_stores(Workspace(workspace), wl)
+    fsgc.load_split("mine", seed=1)
+    fsgc.load_split("triangles_gen")
+    notes = {path.relative_to(workspace / ".recipes").as_posix() for path in workspace.glob(".recipes/*/*.json")}
+    others = {"graphs/triangles_gen.json", "splits/triangles_gen-seed0.json"}
+    assert len(notes - others) == 5
+    monkeypatch.chdir(first)
+    fsgc.load_graphs("mine")
+    kept = {path.relative_to(workspace / ".recipes").as_posix() for path in workspace.glob(".recipes/*/*.json")}
+    assert kept == others | {"graphs/mine.json"}
+
+
+def _end(_: Path) -> None:
+    raise KeyboardInterrupt
+
+
+def test_graphs_without_a_note_are_not_taken_for_the_old_ones(
+    two_projects: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A process may end between its graphs and the note of their recipe."""
+    first, second = two_projects
+    monkeypatch.chdir(first)
+    before = fsgc.load_graphs("mine").fingerprint()
+    monkeypatch.chdir(second)
+    with monkeypatch.context() as patch:
+        patch.setattr(api, "replacing", _end)
+        with pytest.raises(KeyboardInterrupt):
+            fsgc.load_graphs("mine")
+    monkeypatch.chdir(first)
+    assert fsgc.load_graphs("mine").fingerprint() == before
 
 
 def test_features_can_be_chosen() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+from dataclasses import replace
 from pathlib import Path
 
 import networkx as nx
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 
 import fsgc
+from fsgc.episodes.batches import Episodes
 from fsgc.episodes.settings import EpisodeSettings
 from fsgc.errors import DataFormatError, SettingsError, StoreError
 from tests.data.formats import made
@@ -84,3 +86,35 @@ def test_episodes_leave_nothing_behind() -> None:
     assert not path.parent.exists()
     with pytest.raises(StoreError):
         fsgc.EpisodeStore.open(path)
+
+
+def _episodes(seed: int, few: EpisodeSettings = FEW) -> Episodes:
+    return fsgc.Dataset.from_networkx(*shapes(20, seed)).split(way=2, novel=["ring", "star"]).episodes(2, few)
+
+
+@pytest.mark.filterwarnings("ignore:node features of mine")
+def test_a_kernel_is_tested_on_the_graphs_at_hand_not_on_those_before() -> None:
+    few = replace(FEW, test=200)
+    first, other = _episodes(0, few), _episodes(1, few)
+    fresh = fsgc.evaluate(fsgc.train("wl", other), other)["accuracy"]
+    trained = fsgc.train("wl", first)
+    assert fsgc.evaluate(trained, first)["accuracy"] != fresh
+    assert fsgc.evaluate(trained, other)["accuracy"] == fresh
+
+
+def test_a_kernel_can_be_saved_when_its_episodes_are_gone(tmp_path: Path) -> None:
+    trained = fsgc.train("wl", _episodes(0))
+    gc.collect()
+    trained.save(tmp_path / "wl.pt")
+    assert (tmp_path / "wl.pt").exists()
+
+
+@pytest.mark.usefixtures("outside_any_repository")
+def test_episodes_with_other_features_are_refused_and_with_other_meanings_warned_of() -> None:
+    trained = fsgc.train("pn", _episodes(0), loop={"max_epochs": 1, "accelerator": "cpu"})
+    with pytest.warns(UserWarning, match="node features of mine have other labels, degrees or scales than in training"):
+        fsgc.evaluate(trained, _episodes(1))
+    plain = [nx.Graph(graph.edges) for graph in shapes(20)[0]]
+    other = fsgc.Dataset.from_networkx(plain, shapes(20)[1]).split(way=2, novel=["ring", "star"]).episodes(2, FEW)
+    with pytest.raises(StoreError, match=r"takes 5 features \(attributes label_onehot\), the episodes have 8"):
+        fsgc.evaluate(trained, other)

@@ -16,6 +16,7 @@ from fsgc.cli import main as fsgc_command
 from fsgc.experiment import Experiment, as_settings
 from fsgc.recipes import STEPS, digest, recipe
 from fsgc.steps import train
+from fsgc.training.report import FitReport
 from fsgc.workspace import Workspace
 
 ROOT = Path(__file__).parents[1]
@@ -91,6 +92,8 @@ def seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Seen:
             return {**record, "episodes": 0, "test_seconds": 0.0} if step == "evaluate" else ""
 
         monkeypatch.setattr(importlib.import_module(f"fsgc.steps.{step}"), "run", note)
+    nothing = FitReport(epochs=0, best_epoch=0, best=None, seconds=0.0, peak_memory=0, parameters=0)
+    monkeypatch.setattr("fsgc.training.model_file.read_report", lambda _: nothing)
     monkeypatch.setattr(api, "open_episodes", lambda _, experiment: found.append(("open", experiment)))
     return found
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -31,9 +29,13 @@ def evaluate(model_file: Path, dataset: str | None, shots: int | None, out: Path
     from fsgc.methods.registry import method_entry
     from fsgc.recipes import recipe
     from fsgc.steps import evaluate as step
-    from fsgc.training.checkpoint import ModelInputs, restore
+    from fsgc.training.checkpoint import restore
+    from fsgc.training.inputs import check_inputs
+    from fsgc.training.seen_classes import check_unseen
     from fsgc.workspace import Workspace
 
+    if out:
+        refuse_file(out)
     if method:
         method_entry(method)
     workspace = Workspace.find()
@@ -42,13 +44,13 @@ def evaluate(model_file: Path, dataset: str | None, shots: int | None, out: Path
     if not (shots or restored.origin.shots):
         click.echo(f"this model was trained for no K in particular; tested with {keys.shots} (-k)", err=True)
     episodes = open_experiment(experiment, workspace, any_settings=True)
-    if not same(restored.inputs.state(), ModelInputs.of(episodes).state()):
-        click.echo(
-            f"Warning: node features of {keys.dataset} have other labels, degrees or scales than in training",
-            err=True,
-        )
+    unlike = check_inputs(restored.origin, restored.shape, restored.inputs, episodes)
+    for warning in (unlike, check_unseen(model_file, episodes.split, episodes.graphs)):
+        if warning:
+            click.echo(f"Warning: {warning}", err=True)
     named = "" if dataset is None and shots is None else f".{keys.dataset}-{keys.shots}shot"
     target = out or model_file.with_suffix(f"{named}.results")
+    refuse_file(target)
     made_by = {"evaluate": recipe("evaluate", experiment)}  # by what the model was made, its own report tells
     record = step.run(workspace, experiment, model_file, target, made_by)
     # A model file knows its features and hyperparameters, but not the loop, the preset and the split of its training.
@@ -58,13 +60,8 @@ def evaluate(model_file: Path, dataset: str | None, shots: int | None, out: Path
     click.echo(f"{result_line(record)}\nwritten to {target}")
 
 
-def same(one: Any, other: Any) -> bool:
-    """Whether two nested structures hold equal values; arrays and tensors are compared number by number."""
-    if isinstance(one, Mapping):
-        return isinstance(other, Mapping) and one.keys() == other.keys() and all(same(one[k], other[k]) for k in one)
-    if isinstance(one, list | tuple):
-        return isinstance(other, list | tuple) and len(one) == len(other) and all(map(same, one, other))
-    if getattr(one, "shape", None) != getattr(other, "shape", None):
-        return False  # to compare arrays of different shapes is an error
-    equal = one == other
-    return bool(equal.all() if hasattr(equal, "all") else equal)
+def refuse_file(target: Path) -> None:
+    """Refuse a directory of results that cannot be one, before anything is computed for it."""
+    nearest = next(path for path in (target, *target.absolute().parents) if path.exists() or path.is_symlink())
+    if not nearest.is_dir():
+        raise click.UsageError(f"{nearest} is a file, and results are a directory; name another one with -o")

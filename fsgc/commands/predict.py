@@ -92,6 +92,20 @@ def _refuse_overwriting(written: Mapping[str, Path | None], read: Mapping[str, P
             other = taken.setdefault(path.resolve(), option)
             if other != option:
                 raise click.UsageError(f"{option} and {other} name the same file, {path}; choose another one to write")
+            for source in ("--support", "--query"):
+                if path.exists() and _is_read(path, read[source]):
+                    raise click.UsageError(
+                        f"{option} would overwrite {path}, which is part of what {source} reads; choose another name"
+                    )
+
+
+def _is_read(path: Path, source: Path) -> bool:
+    """Whether an existing file is in the folder `source`, or beside the file `source` and read with it."""
+    if not source.is_dir():
+        return path.resolve() in [source.with_name(name).resolve() for name in ("nodes.csv", "labels.csv")]
+    if (path.parent.resolve() / path.name).is_relative_to(source.resolve()):  # a link, too, which would be replaced
+        return True
+    return any(path.samefile(file) for file in source.rglob("*") if file.is_symlink() and file.exists())
 
 
 @contextmanager

@@ -1,7 +1,8 @@
 """The catalog: what datasets exist, where their raw files are, and the protocol they are used under.
 
 The entries that come with fsgc are in `catalog.toml`, one table a dataset. A user's own are files of a project,
-`datasets/<key>.toml`, written by `fsgc datasets add`; they count wherever a key does.
+`datasets/<key>.toml`, written by `fsgc datasets add`; they count wherever a key does. What other tools keep in a folder
+of that name is passed over.
 """
 
 from __future__ import annotations
@@ -23,6 +24,11 @@ OWN_VARIABLE = "FSGC_DATASETS"
 OWN_FOLDER = "datasets"
 KEY = re.compile(r"[a-z][a-z0-9_]{0,40}")
 ReaderName = Literal["gsm", "tu", "as_maml", "r52", "triangles_gen", "own"]
+WRITTEN_BY = "Written by 'fsgc datasets add'"  # begins the comment at the head of an entry
+_ENTRY = re.compile(
+    rf"^[ \t]*(#\s*{re.escape(WRITTEN_BY)}|[\"']?reader[\"']?\s*=\s*[\"']({'|'.join(get_args(ReaderName))})[\"'])",
+    re.MULTILINE,
+)
 
 
 @dataclass(frozen=True)
@@ -140,6 +146,16 @@ def _dataset(key: str, entry: Mapping[str, Any]) -> Dataset:
         raise CatalogError(f"the catalog's entry {key!r} is malformed: {error}") from error
 
 
+def entry_of(key: str, text: str) -> Dataset:
+    """The dataset that the text of a user's own entry describes.
+
+    Raises:
+        ValueError: it is not TOML.
+        CatalogError: a key is missing, unknown, or has a value that makes no sense.
+    """
+    return _dataset(key, tomllib.loads(text))
+
+
 @cache
 def catalog_file(path: Path = CATALOG_FILE) -> Mapping[str, Dataset]:
     """The datasets of one file."""
@@ -150,25 +166,36 @@ def catalog_file(path: Path = CATALOG_FILE) -> Mapping[str, Dataset]:
 def own_directory() -> Path:
     """Where a user's own datasets are: `$FSGC_DATASETS`, else `datasets/` of the project, else of this directory.
 
-    The project is the nearest directory upwards that has `dvc.yaml` or such files already.
+    The project is the nearest directory upwards that has `dvc.yaml` or entries of datasets already.
     """
     if value := os.environ.get(OWN_VARIABLE):
         return Path(value)
     here = Path.cwd()
     for directory in (here, *here.parents):
-        if (directory / "dvc.yaml").exists() or any((directory / OWN_FOLDER).glob("*.toml")):
+        if (directory / "dvc.yaml").exists() or any(map(is_own_entry, (directory / OWN_FOLDER).glob("*.toml"))):
             return directory / OWN_FOLDER
     return here / OWN_FOLDER
 
 
+def is_own_entry(file: Path) -> bool:
+    """Whether a file is an entry of a user's own dataset, be it edited or damaged; other tools write TOML, too.
+
+    An entry is known by the comment at its head or by its reader: one of the two is left after most edits.
+    """
+    try:
+        return file.is_file() and _ENTRY.search(file.read_text(encoding="utf-8", errors="replace")) is not None
+    except OSError:
+        return False
+
+
 def own_datasets(directory: Path) -> dict[str, Dataset]:
-    """A user's own datasets by key, sorted."""
+    """A user's own datasets by key, sorted; files of other tools are passed over."""
     found: dict[str, Dataset] = {}
-    for file in sorted(directory.glob("*.toml")):
+    for file in filter(is_own_entry, sorted(directory.glob("*.toml"))):
         if not KEY.fullmatch(file.stem) or file.stem in catalog_file():
             raise CatalogError(f"{file} cannot be the dataset {file.stem!r}; delete it or give it another name")
         try:
-            found[file.stem] = _dataset(file.stem, tomllib.loads(file.read_text(encoding="utf-8")))
+            found[file.stem] = entry_of(file.stem, file.read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
             raise CatalogError(f"{file} cannot be read ({error}); add the dataset again") from error
         except CatalogError as error:
@@ -185,6 +212,12 @@ def dataset(key: str) -> Dataset:
     """The entry `key`; an unknown one is an error that suggests the nearest."""
     catalog = load_catalog()
     if key not in catalog:
+        file = own_directory() / f"{key}.toml"
+        if KEY.fullmatch(key) and file.exists():
+            raise CatalogError(
+                f"unknown dataset {key!r}: {file} is not an entry of 'fsgc datasets add'; if it was one, delete it and "
+                "add the dataset again"
+            )
         near = difflib.get_close_matches(key, catalog, n=1)
         hint = f"; did you mean {near[0]!r}?" if near else "."
         raise CatalogError(f"unknown dataset {key!r}{hint} The catalog has: {', '.join(catalog)}")

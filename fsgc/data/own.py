@@ -16,26 +16,24 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 from urllib.parse import urlsplit
 
-import requests
-
 from fsgc.data.build import statistics_of
-from fsgc.data.catalog import KEY, Dataset, catalog_file, own_directory
+from fsgc.data.catalog import KEY, WRITTEN_BY, Dataset, catalog_file, entry_of, is_own_entry, own_directory
 from fsgc.data.features import FEATURES
 from fsgc.data.formats.raw import Findings, NamedGraphs, in_order
 from fsgc.data.formats.read import read_graphs
 from fsgc.data.graph_store import GraphStore
 from fsgc.data.informative import Column, features_for, node_columns
+from fsgc.data.own_download import download_file
 from fsgc.data.own_split import Proposal, propose_split
 from fsgc.data.toml import as_toml
-from fsgc.errors import CatalogError, ChecksumError, DataFormatError, DownloadError, SettingsError
+from fsgc.errors import CatalogError, DataFormatError, SettingsError
 from fsgc.files import remove, replacing, sha256_of
 from fsgc.workspace import Workspace
 
 RESERVED = ("default", "train", "presets")  # keys of a section of params.yaml, beside those of datasets
 MIN_CLASS = 20
-MAX_DOWNLOAD = 8 << 30
 STORED = ("raw", "graphs", "splits", "episodes", "prepared", ".training", ".partial")  # folders of a workspace
-HEAD = """Written by 'fsgc datasets add'; the keys are explained in fsgc/data/catalog.py. Class ids are places in
+HEAD = f"""{WRITTEN_BY}; the keys are explained in fsgc/data/catalog.py. Class ids are places in
 `options.classes`. Classes may be moved between base, validation and novel by hand."""
 
 
@@ -107,7 +105,9 @@ def add_dataset(source: str, name: str, choices: Choices, sha256: str = "", repl
     if unknown:
         raise SettingsError(f"features: {unknown[0]!r} is unknown; there are {', '.join(FEATURES)}")
     with tempfile.TemporaryDirectory(prefix="fsgc-") as scratch:
-        path = _download(source, sha256, Path(scratch)) if is_address else Path(source)
+        path = Path(scratch) / _file_name(source) if is_address else Path(source)
+        if is_address:
+            download_file(source, sha256, path)
         raw = read_graphs(path, choices.format)
         digest, size = digest_of(path), path.stat().st_size
     findings = raw.findings()
@@ -139,10 +139,24 @@ def add_dataset(source: str, name: str, choices: Choices, sha256: str = "", repl
     if is_address:
         file = str(options["path"])
         entry["files"] = [{"name": file, "mirror": f"own/{file}", "urls": [source], "size": size, "sha256": digest}]
+    text = _readable(name, entry, target)
     _forget(name)
     with replacing(target) as partial:
-        partial.write_text(as_toml(entry, HEAD), encoding="utf-8")
+        partial.write_text(text, encoding="utf-8")
     return Added(target, named, findings, sizes, small, split, columns, features)
+
+
+def _readable(name: str, entry: Mapping[str, Any], target: Path) -> str:
+    """An entry as text, read back first: every later command reads it, and one that cannot be read stops them all."""
+    text = as_toml(entry, HEAD)
+    try:
+        entry_of(name, text)
+    except (ValueError, CatalogError) as error:
+        raise CatalogError(
+            f"{target} was not written, since it could not be read again ({error}); rename the graphs' "
+            "file or folder, or the class, that has such a character in its name"
+        ) from error
+    return text
 
 
 def remove_dataset(name: str) -> list[Path]:
@@ -150,6 +164,10 @@ def remove_dataset(name: str) -> list[Path]:
     file = own_directory() / f"{name}.toml"
     if not KEY.fullmatch(name) or not file.exists():
         raise CatalogError(f"there is no dataset {name!r} of your own: {file} does not exist")
+    if not is_own_entry(file):
+        raise CatalogError(
+            f"{file} is not an entry of 'fsgc datasets add' and stays; if it was one, delete it yourself"
+        )
     file.unlink()
     return [file, *_forget(name)]
 
@@ -178,7 +196,8 @@ def digest_of(path: Path) -> str:
     for file in sorted(path.rglob("*")):
         inner = file.relative_to(path)
         if file.is_file() and not any(part.startswith(".") for part in inner.parts):
-            digest.update(f"{inner.as_posix()}\0{sha256_of(file)}\n".encode())
+            # A name on Linux is bytes, which need not be UTF-8.
+            digest.update(f"{inner.as_posix()}\0{sha256_of(file)}\n".encode(errors="surrogateescape"))
     return digest.hexdigest()
 
 
@@ -191,6 +210,10 @@ def _free_name(name: str, replace: bool) -> Path:
     if name in catalog_file():
         raise SettingsError(f"name: {name!r} is a dataset of fsgc's own catalog; choose another name")
     target = own_directory() / f"{name}.toml"
+    if target.exists() and not is_own_entry(target):
+        raise SettingsError(
+            f"name: {target} exists and is not an entry of 'fsgc datasets add'; choose another name, or move it away"
+        )
     if target.exists() and not replace:
         raise SettingsError(f"name: {target} exists already; choose another name, or give --replace")
     return target
@@ -207,24 +230,6 @@ def _inside(source: str, is_address: bool, root: Path) -> str:
 def _file_name(address: str) -> str:
     name = re.sub(r"[^A-Za-z0-9._-]", "_", PurePosixPath(urlsplit(address).path).name).lstrip(".")
     return name or "graphs.zip"
-
-
-def _download(address: str, sha256: str, scratch: Path) -> Path:
-    if not re.fullmatch("[0-9a-f]{64}", sha256.lower()):
-        raise SettingsError("what comes from an address needs --sha256, its checksum: 64 hexadecimal digits")
-    path = scratch / _file_name(address)
-    try:
-        with requests.get(address, stream=True, timeout=(10, 60)) as response, path.open("wb") as out:
-            response.raise_for_status()
-            for chunk in response.iter_content(1 << 16):
-                if out.tell() + len(chunk) > MAX_DOWNLOAD:
-                    raise DownloadError(f"{address} sends more than {MAX_DOWNLOAD >> 30} GiB")
-                out.write(chunk)
-    except requests.RequestException as error:
-        raise DownloadError(f"{address} could not be obtained: {error}") from error
-    if (found := sha256_of(path)) != sha256.lower():
-        raise ChecksumError(f"{address} has the SHA-256 {found}, expected {sha256.lower()}")
-    return path
 
 
 def _forget(name: str) -> list[Path]:

@@ -191,6 +191,43 @@ def test_no_input_is_overwritten(folders: tuple[Path, Path], tmp_path: Path) -> 
     assert not (tmp_path / "x").exists()
 
 
+@pytest.mark.parametrize("option", ["-o", "--report"])
+def test_no_file_of_an_input_folder_is_overwritten(
+    folders: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch, option: str
+) -> None:
+    """In the folder of the graphs, `-o labels.csv` is a likely name for the labels that are predicted."""
+    known, new = folders
+    table = new.with_name("kept") / "labels.csv"
+    table.parent.mkdir()
+    (known / "labels.csv").rename(table)
+    (known / "labels.csv").symlink_to(table)
+    link = new.with_name("link")
+    link.symlink_to(known)
+    before = table.read_bytes()
+    monkeypatch.chdir(known)
+    for support, query, target in (
+        (".", new, "labels.csv"),
+        (known, ".", known / "edges.csv"),
+        (link, new, "labels.csv"),
+        (known, new, link / "edges.csv"),
+        (known, new, table),
+        (known / "edges.csv", new, "labels.csv"),
+    ):
+        words = ["predict", "wl", "--support", support, "--query", query, option, target]
+        result = CliRunner().invoke(main, [str(word) for word in words])
+        assert result.exit_code == 2
+        assert f"{option} would overwrite {target}, which is part of what " in result.output.replace("\n", " ")
+    assert (known / "labels.csv").is_symlink()
+    assert table.read_bytes() == before
+    assert (known / "edges.csv").read_text().startswith("graph,source,target")
+
+
+def test_a_new_file_may_be_written_beside_the_inputs(folders: tuple[Path, Path]) -> None:
+    known, new = folders
+    _run("wl", "--support", known, "--query", new, "-o", new / "predictions.csv")
+    assert pl.read_csv(new / "predictions.csv").height == 15
+
+
 def test_new_molecules_may_have_an_empty_label(tmp_path: Path) -> None:
     (tmp_path / "known.csv").write_text("smiles,label\nCCO,alcohol\nCO,alcohol\nC1CC1,ring\nC1CCC1,ring\n")
     (tmp_path / "new.csv").write_text("smiles,label,name\nCCCO,,c1cc[nH]c1\n")

@@ -1,4 +1,4 @@
-"""What the tests of the download share."""
+"""What the tests of the download and of own datasets share."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.data.own_shapes import write_folder
 from tests.http_server import Server, serving
 
 
@@ -42,3 +43,13 @@ def out(tmp_path: Path) -> Path:
 def partials(tmp_path: Path) -> Path:
     """Where unfinished downloads go; not made yet."""
     return tmp_path / "data" / ".partial" / "x"
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A directory with a folder `shapes` of 158 labelled graphs, as the working directory."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("FSGC_DATA", str(tmp_path / "data"))
+    monkeypatch.delenv("FSGC_DATASETS", raising=False)
+    write_folder(tmp_path / "shapes")
+    return tmp_path

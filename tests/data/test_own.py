@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import csv
 import json
+import os
 import shutil
 import zipfile
 from pathlib import Path
@@ -15,42 +15,13 @@ from click.testing import CliRunner
 
 from fsgc.cli import main
 from fsgc.data.build import build_graphs
-from fsgc.data.catalog import dataset, load_catalog, own_directory
+from fsgc.data.catalog import dataset, load_catalog
 from fsgc.data.download import download
-from fsgc.data.own import Choices, add_dataset, remove_dataset
+from fsgc.data.own import Choices, add_dataset, digest_of, remove_dataset
 from fsgc.errors import CatalogError, DataFormatError, FsgcError, SettingsError
 from fsgc.files import sha256_of
+from tests.data.own_shapes import MAKERS, SIZES, run_fsgc
 from tests.http_server import body, serving
-
-SIZES = {"ring": 30, "path": 40, "star": 25, "wheel": 30, "clique": 30, "tiny": 3}
-MAKERS = {
-    "ring": nx.cycle_graph, "path": nx.path_graph, "star": nx.star_graph,
-    "wheel": nx.wheel_graph, "clique": nx.complete_graph, "tiny": nx.ladder_graph,
-}  # fmt: skip
-
-
-@pytest.fixture
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A directory with a folder `shapes` of 158 labelled graphs, as the working directory."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("FSGC_DATA", str(tmp_path / "data"))
-    monkeypatch.delenv("FSGC_DATASETS", raising=False)
-    edges, labels = [["graph", "source", "target"]], [["graph", "label"]]
-    for name, count in SIZES.items():
-        for number in range(count):
-            edges += [[f"{name}{number}", str(a), str(b)] for a, b in MAKERS[name](5 + number % 4).edges]
-            labels.append([f"{name}{number}", name])
-    (tmp_path / "shapes").mkdir()
-    for file, rows in (("edges", edges), ("labels", labels)):
-        with (tmp_path / "shapes" / f"{file}.csv").open("w", newline="") as out:
-            csv.writer(out).writerows(rows)
-    return tmp_path
-
-
-def _run(*arguments: str) -> str:
-    result = CliRunner().invoke(main, list(arguments))
-    assert result.exit_code == 0, result.output
-    return result.output
 
 
 def test_from_a_folder_to_stored_graphs(project: Path) -> None:
@@ -83,7 +54,7 @@ def test_the_key_works_below_the_project_and_not_elsewhere(project: Path, monkey
 def test_the_command_tells_what_it_found(project: Path) -> None:
     with (project / "shapes" / "edges.csv").open("a") as file:
         file.write("ring0,0,1\nring0,0,0\nring0,0,0\n")
-    output = _run("datasets", "add", "shapes", "--name", "shapes", "--way", "2", "--novel", "ring,star")
+    output = run_fsgc("datasets", "add", "shapes", "--name", "shapes", "--way", "2", "--novel", "ring,star")
     assert "155 graphs of 5 classes" in output
     assert "2 repeated edges" in output
     assert "2 self loops" in output
@@ -91,19 +62,19 @@ def test_the_command_tells_what_it_found(project: Path) -> None:
     assert "3 base / held-out graphs / 2 novel classes, 2-way, up to 5 shots" in output  # 20 % of 30 are 6
     names = ["clique", "path", "ring", "star", "wheel"]
     assert [names[c] for c in dataset("shapes").novel] == ["ring", "star"]
-    assert "Your own" in _run("datasets")
-    assert json.loads(_run("datasets", "show", "shapes", "--json"))["reader"] == "own"
+    assert "Your own" in run_fsgc("datasets")
+    assert json.loads(run_fsgc("datasets", "show", "shapes", "--json"))["reader"] == "own"
 
 
 def test_removing(project: Path) -> None:
-    _run("datasets", "add", "shapes", "--name", "mine")
-    _run("datasets", "add", "shapes", "--name", "mine_too")
+    run_fsgc("datasets", "add", "shapes", "--name", "mine")
+    run_fsgc("datasets", "add", "shapes", "--name", "mine_too")
     for key in ("mine", "mine_too"):
         (project / "data" / "graphs").mkdir(parents=True, exist_ok=True)
         (project / "data" / "graphs" / f"{key}.zarr").mkdir()
         (project / "data" / "splits").mkdir(exist_ok=True)
         (project / "data" / "splits" / f"{key}-seed0.json").touch()
-    assert "mine.toml" in _run("datasets", "remove", "mine")
+    assert "mine.toml" in run_fsgc("datasets", "remove", "mine")
     assert [path.name for path in sorted((project / "data").glob("*/*"))] == ["mine_too.zarr", "mine_too-seed0.json"]
     assert "mine" not in load_catalog()
     assert "mine_too" in load_catalog()
@@ -141,7 +112,7 @@ def test_training_overwrites_no_graphs_and_no_report(project: Path) -> None:
         graph.graph["label"] = name
     records = [nx.node_link_data(graph, edges="links") for graph in graphs]
     (project / "shapes.json").write_text(json.dumps(records))
-    _run("datasets", "add", "shapes.json", "--name", "drawn")
+    run_fsgc("datasets", "add", "shapes.json", "--name", "drawn")
     before = (project / "shapes.json").read_bytes()
     (project / "notes.json").touch()
     for words, message in (
@@ -221,15 +192,20 @@ def test_what_cannot_be_a_dataset(project: Path) -> None:
     assert sorted(load_catalog())[-1] == "x"
 
 
-@pytest.mark.usefixtures("project")
-def test_a_damaged_entry_is_named() -> None:
-    add_dataset("shapes", "shapes", Choices())
-    file = own_directory() / "shapes.toml"
-    text = file.read_text()
-    file.write_text(text.replace("way = 2", "way = 9"))
-    with pytest.raises(CatalogError, match=r"shapes.toml: shapes: fewer classes than way=9; add the dataset again"):
-        load_catalog()
-    file.write_text(text + "x x")
-    with pytest.raises(CatalogError, match=r"shapes.toml cannot be read .*; add the dataset again"):
-        load_catalog()
-    assert "removed" in _run("datasets", "remove", "shapes")
+@pytest.mark.parametrize("klass", ["\ud800", "ring \udfff"])
+def test_a_class_that_cannot_be_written_leaves_no_entry(project: Path, klass: str) -> None:
+    """JSON allows half of a surrogate pair; an entry with one would end every later command that reads the catalog."""
+    graphs = [{"nodes": [1, 2], "links": [[1, 2]], "label": c} for c in (klass, "b", "c", "d") for _ in range(25)]
+    (project / "graphs.json").write_text(json.dumps(graphs))
+    with pytest.raises(DataFormatError, match=r"graphs.json: graph 'graphs-0': its class: .* half of a surrogate pair"):
+        add_dataset("graphs.json", "mine", Choices())
+    assert not (project / "datasets").exists()
+    assert "mine" not in load_catalog()
+
+
+def test_files_whose_names_are_no_text_count_in_the_digest(project: Path) -> None:
+    plain = digest_of(project / "shapes")
+    (project / "shapes" / os.fsdecode(b"\xff.txt")).touch()
+    other = digest_of(project / "shapes")
+    (project / "shapes" / os.fsdecode(b"\xff.txt")).rename(project / "shapes" / os.fsdecode(b"\xfe.txt"))
+    assert len({plain, other, digest_of(project / "shapes")}) == 3

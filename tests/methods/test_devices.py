@@ -13,7 +13,6 @@ import pytorch_lightning as pl
 import torch
 from torch import Tensor
 
-from fsgc.dataset import prepared_for
 from fsgc.episodes.batches import EpisodeBatch, Episodes
 from fsgc.experiment import Experiment
 from fsgc.methods.contract import TaskShape
@@ -24,6 +23,7 @@ from fsgc.methods.registry import METHODS
 from fsgc.methods.smf_gin import episode_loss_kernel, gin_pass_kernel
 from fsgc.nn import gin_kernel
 from fsgc.nn.dropout import Dropout
+from fsgc.preparation import prepared_for
 from fsgc.training.plan import BatchPlan
 from fsgc.training.run import make_method
 from fsgc.training.settings import Training, TrainSettings

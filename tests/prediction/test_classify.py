@@ -12,7 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.svm import SVC
 
-from fsgc.dataset import prepared_for
 from fsgc.episodes.batches import EpisodeBatch, Episodes
 from fsgc.methods.contract import Method, TaskShape
 from fsgc.methods.kernel.compute import gram_of
@@ -21,6 +20,7 @@ from fsgc.methods.kernel.settings import KernelSettings
 from fsgc.methods.prototypical.method import PrototypicalNetwork
 from fsgc.methods.registry import METHODS, method_entry
 from fsgc.nn.heads import MLPHead, fresh_head
+from fsgc.preparation import prepared_for
 from fsgc.training.checkpoint import restore
 from fsgc.training.run import make_method
 from fsgc.training.settings import Training, TrainSettings

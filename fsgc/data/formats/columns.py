@@ -36,11 +36,28 @@ class NodeColumns(NamedTuple):
     names: tuple[str, ...]
 
 
+def why_no_text(text: str) -> str:
+    """Why a string can be neither written nor printed, though Python and JSON allow it; empty for all others."""
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        shown = text[error.start].encode("unicode_escape").decode()
+        return f"{text[:60]!r} has {shown}, half of a surrogate pair, which UTF-8 cannot write; take it out"
+    return ""
+
+
 def label_text(value: Any) -> str:
-    """A node's label as a string: strings as they are, numbers and tuples as Python writes them."""
+    """A node's label as a string: strings as they are, numbers and tuples as Python writes them.
+
+    Raises:
+        TypeError: a value of that type cannot be a label.
+        ValueError: it is a string that cannot be written.
+    """
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, str):
+        if reason := why_no_text(value):
+            raise ValueError(reason)
         return value
     if isinstance(value, tuple):
         return f"({', '.join(map(label_text, value))})"
@@ -94,6 +111,8 @@ def from_values(nodes: Sequence[Mapping[str, Any]], refuse: Refuse) -> NodeColum
         for place, node in enumerate(nodes):
             if name not in node:
                 raise refuse(f"the node has no {name!r}, though others have", place)
+        if isinstance(name, str) and (reason := why_no_text(name)):
+            raise refuse(f"the name of an attribute: {reason}", 0)
         values = [node[name] for node in nodes]
         if name == LABEL or isinstance(values[0], str | tuple):
             text[name] = _texts(name, values, refuse)
@@ -107,7 +126,7 @@ def _texts(name: str, values: list[Any], refuse: Refuse) -> pl.Series:
     for place, value in enumerate(values):
         try:
             texts.append(label_text(value))
-        except TypeError as error:
+        except (TypeError, ValueError) as error:
             raise refuse(f"{name}: {error}", place) from error
     return pl.Series(name, texts, dtype=pl.String)
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from fsgc.data.formats.columns import NodeColumns, from_text
+from fsgc.data.formats.columns import NodeColumns, from_text, why_no_text
 from fsgc.data.formats.raw import Ints, RawGraphs
 from fsgc.data.formats.tables import CsvTable, read_table
 from fsgc.errors import DataFormatError
@@ -69,9 +69,10 @@ def _graphs_of(table: CsvTable) -> pl.Series:
     """The graph of every row; a table without such a column is about one graph, which is named after its folder."""
     column = table.column(*GRAPH)
     if column is None:
-        return pl.Series("graph", [table.file.parent.name or "graph"], dtype=pl.String).new_from_index(
-            0, len(table.rows)
-        )
+        name = table.file.parent.name or "graph"
+        if reason := why_no_text(name):
+            raise DataFormatError(f"the name of the folder, which is that of the graph: {reason}", file=table.file)
+        return pl.Series("graph", [name], dtype=pl.String).new_from_index(0, len(table.rows))
     return table.filled(column)
 
 

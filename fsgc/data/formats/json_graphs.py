@@ -76,8 +76,9 @@ def _record(content: Any, name: str, file: Path, line: int | None) -> GraphRecor
     klass = next((part[key] for part in (content, about) for key in CLASS_KEYS if part.get(key) is not None), None)
     try:
         record.klass = None if klass is None else label_text(klass)
-    except TypeError as error:
+    except (TypeError, ValueError) as error:
         raise record.refuse(f"its class: {error}", line) from error
+    record.check_texts(line)
     for node in content["nodes"]:
         known = dict(node) if isinstance(node, Mapping) else {"id": node}
         identity = known.pop("id", None)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from fsgc.data.formats.columns import from_values
+from fsgc.data.formats.columns import from_values, why_no_text
 from fsgc.data.formats.raw import RawGraphs
 from fsgc.data.formats.tables import read_table
 from fsgc.errors import DataFormatError
@@ -44,9 +44,17 @@ class GraphRecord:
         """The error for this graph."""
         return DataFormatError(f"graph {self.name!r}: {message}", file=self.file, line=line)
 
+    def check_texts(self, line: int | None = None) -> None:
+        """Refuse a name or a class that nothing could write."""
+        for what, text in (("its name", self.name), ("its class", self.klass)):
+            if text is not None and (reason := why_no_text(text)):
+                raise self.refuse(f"{what}: {reason}", line)
+
 
 def assemble(records: Sequence[GraphRecord]) -> RawGraphs:
     """Put graphs together."""
+    for record in records:
+        record.check_texts()
     starts = np.cumsum([0, *(len(record.nodes) for record in records)])
     ends: list[tuple[int, int]] = []
     for record, start in zip(records, starts.tolist(), strict=False):

@@ -10,6 +10,8 @@ from pathlib import Path, PurePosixPath
 from fsgc.errors import DataFormatError
 
 MAX_UNPACKED = 16 << 30
+# What Python decompresses in bounded pieces; of the others it takes a whole block at once, however large it becomes.
+_BOUNDED = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 
 
 def unpacked(file: Path, target: Path) -> Path:
@@ -39,6 +41,12 @@ def _members(archive: zipfile.ZipFile, file: Path) -> list[tuple[zipfile.ZipInfo
         inner = PurePosixPath(info.filename.replace("\\", "/"))
         if stat.S_ISLNK(info.external_attr >> 16) or inner.is_absolute() or ".." in inner.parts:
             raise DataFormatError(f"the member {info.filename!r} would leave the archive's folder", file=file)
+        if info.compress_type not in _BOUNDED:
+            raise DataFormatError(
+                f"the member {info.filename!r} is compressed by method {info.compress_type}; only stored and deflated "
+                "ones are read: zip it again by an ordinary program",
+                file=file,
+            )
         if not info.is_dir() and not inner.name.startswith(".") and "__MACOSX" not in inner.parts:
             members.append((info, inner))
     if sum(info.file_size for info, _ in members) > MAX_UNPACKED:

@@ -92,7 +92,7 @@ class KernelMethod(Method):
         """Remember where the Gram matrix is; it is read when it is needed, for there is nothing to train."""
         if episodes.prepared is None:
             raise StoreError("these episodes come without a Gram matrix; use attach_gram")
-        self._source = episodes.prepared, episodes.graphs
+        self._source, self._gram = (episodes.prepared, episodes.graphs), None
 
     def attach_graphs(self, graphs: GraphStore, features: FeatureTable) -> None:  # noqa: ARG002
         """Take graphs whose kernel values are computed when they are to be classified."""

@@ -106,6 +106,11 @@ def test_defaults_and_several_graphs_in_one_file(tmp_path: Path) -> None:
         ('{"nodes": [], "label": {"a": 1}}', "its class: "),
         ('{"nodes": [{"id": 1}]}\n{"nodes": [{"id": 1}\n', "a.json, line 2: not valid JSON"),
         ("[" * 100_000, "not valid JSON"),
+        (r'{"nodes": [], "label": "\ud800"}', r"a.json: graph 'a': its class: .*\\ud800, half of a surrogate pair"),
+        (r'{"nodes": [], "name": "x\udc00"}', r"a.json: graph 'x\\udc00': its name: .* half of a surrogate pair"),
+        (r'{"nodes": [{"id": 1, "label": "\ud800"}]}', r"graph 'a': node 1: label: .* half of a surrogate pair"),
+        (r'{"nodes": [{"id": 1, "\ud800": 2}]}', r"node 1: the name of an attribute: .* half of a surrogate pair"),
+        (r'{"nodes": []}' + "\n" + r'{"nodes": [], "y": "\udead"}', r"a.json, line 2: .* half of a surrogate pair"),
     ],
 )
 def test_malformed_json(tmp_path: Path, text: str, message: str) -> None:
@@ -157,6 +162,25 @@ def test_a_pickle_that_would_run_something(tmp_path: Path, monkeypatch: pytest.M
     assert not (tmp_path / "harm").exists()
 
 
+@pytest.mark.parametrize("suffix", ["json", "graphml"])
+def test_a_folder_whose_name_is_no_text(tmp_path: Path, suffix: str) -> None:
+    """Names on Linux are bytes; one that is not UTF-8 would be the class of the graphs in it."""
+    folder = tmp_path / "graphs" / os.fsdecode(b"\xff")
+    folder.mkdir(parents=True)
+    text = json.dumps({"nodes": [1]}) if suffix == "json" else f"{HEAD}<graph><node id='1'/></graph></graphml>"
+    (folder / f"1.{suffix}").write_text(text)
+    with pytest.raises(DataFormatError, match=r"graph '1': its class: .* half of a surrogate pair"):
+        read_graphs(tmp_path / "graphs")
+
+
+def test_tables_in_a_folder_whose_name_is_no_text(tmp_path: Path) -> None:
+    folder = tmp_path / os.fsdecode(b"\xff")
+    folder.mkdir()
+    (folder / "edges.csv").write_text("source,target\n1,2\n")
+    with pytest.raises(DataFormatError, match="the name of the folder, which is that of the graph: "):
+        read_graphs(folder)
+
+
 @pytest.mark.parametrize(
     ("data", "message"),
     [
@@ -167,6 +191,9 @@ def test_a_pickle_that_would_run_something(tmp_path: Path, monkeypatch: pytest.M
         (Data(edge_index=torch.tensor([[0], [1]]), y=torch.tensor([1, 2])), "'y' has 2 numbers"),
         (Data(edge_index=torch.tensor([[0], [1]]), node_label=torch.tensor([1])), "1 entries for 2 nodes"),
         ("text", "expected a torch_geometric Data, found str"),
+        (Data(edge_index=torch.tensor([[0], [1]]), node_label=["a", "\ud800"]), "'node_label': .* surrogate pair"),
+        (Data(edge_index=torch.tensor([[0], [1]]), node_label=["a", ["b"]]), "'node_label' has a list; use strings"),
+        (Data(edge_index=torch.tensor([[0], [1]]), y="\udfff"), "graph 0: 'y': .* half of a surrogate pair"),
     ],
 )
 def test_malformed_data(data: Any, message: str) -> None:

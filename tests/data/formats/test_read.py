@@ -75,6 +75,15 @@ def test_node_labels_of_any_type() -> None:
         raw_from_networkx([graph])
 
 
+def test_texts_that_cannot_be_written() -> None:
+    graph = nx.path_graph(2)
+    with pytest.raises(DataFormatError, match=r"graph '1': its class: '\\ud800' has .* half of a surrogate pair"):
+        raw_from_networkx([graph], ["\ud800"])
+    nx.set_node_attributes(graph, ("a", "\udfff"), "label")
+    with pytest.raises(DataFormatError, match=r"graph '1': node 0: label: .* half of a surrogate pair"):
+        raw_from_networkx([graph])
+
+
 def test_a_zip_of_a_folder(tmp_path: Path) -> None:
     folder = tmp_path / "mine"
     folder.mkdir()
@@ -92,6 +101,16 @@ def test_a_zip_that_leaves_its_folder_is_refused(tmp_path: Path, name: str) -> N
     with pytest.raises(DataFormatError, match="would leave the archive's folder"):
         read_graphs(tmp_path / "bad.zip")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["bad.zip"]
+
+
+@pytest.mark.parametrize("compression", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_a_zip_is_stored_or_deflated(tmp_path: Path, compression: int) -> None:
+    for method in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, compression):
+        with zipfile.ZipFile(tmp_path / f"{method}.zip", "w", method) as archive:
+            archive.writestr("edges.csv", "source,target\n1,2\n")
+    assert len(read_graphs(tmp_path / "0.zip")) == len(read_graphs(tmp_path / "8.zip")) == 1
+    with pytest.raises(DataFormatError, match=f"the member 'edges.csv' is compressed by method {compression}; only"):
+        read_graphs(tmp_path / f"{compression}.zip")
 
 
 def test_what_is_not_recognised(tmp_path: Path) -> None:
