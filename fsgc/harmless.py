@@ -104,6 +104,13 @@ EDITS = (
         ("enzymes-5shot-pn-seed1", "enzymes-5shot-pn-seed2", "enzymes-10shot-smf_gin-seed0"),
     ),
     Edit(
+        "fsgc.training.checkpoint",
+        "d8a44e04287f1f0c",
+        "d73fa20b2272812d",
+        "a function that nothing used any more is gone",
+        ("enzymes-5shot-wl-seed0", "letter_high-10shot-sp-seed0", "letter_high-5shot-discriminant-seed0"),
+    ),
+    Edit(
         "fsgc.methods.kernel.method",
         "7ce7e10c199de7fa",
         "7da640550efd8c75",

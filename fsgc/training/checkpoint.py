@@ -39,12 +39,8 @@ class Origin:
     features: tuple[str, ...]
 
 
-def describe(path: Path) -> tuple[Origin, Any]:
-    """What a model file says it was trained as, and its hyperparameters; anything that does not fit is refused."""
-    return _described(path, read_model(path))
-
-
 def _described(path: Path, content: Mapping[str, Any]) -> tuple[Origin, Any]:
+    """What a model file says it was trained as, and its hyperparameters; anything that does not fit is refused."""
     try:
         settings = stored_entry(content["model"]).method().settings_type(**content["settings"])
     except (TypeError, FsgcError) as error:
