@@ -8,6 +8,7 @@ from functools import partial
 
 import polars as pl
 
+from fsgc.experiment import OWN_FEATURES
 from fsgc.methods.registry import METHODS
 from fsgc.report.comparison import Comparisons, PairingError
 from fsgc.report.paper import SHOTS, Paper, PaperRow, TableSpec
@@ -18,7 +19,6 @@ from fsgc.statistics.intervals import Interval
 from fsgc.statistics.marks import ColumnMarks, PairP, mark_table
 from fsgc.statistics.paired import SIGNIFICANCE
 from fsgc.statistics.panel import Panel
-from fsgc.tables.grid import OWN_FEATURES
 from fsgc.tables.status import State
 
 FURTHER = "Further"  # the group of models that the paper does not have
