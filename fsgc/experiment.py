@@ -92,7 +92,7 @@ class Experiment:
         entry = method_entry(made.model)
         if made.features != OWN_FEATURES and not entry.takes_features:
             raise SettingsError(
-                f"features must be {OWN_FEATURES!r} for {made.model}, which looks at graphs and not at node features, "
+                f"features must be {OWN_FEATURES!r} for {made.model}, which takes no node features, "
                 f"got {shown(made.features)}",
                 key="features",
             )

@@ -230,7 +230,7 @@ def test_bad_keys_are_named_in_the_file_and_as_an_option(key: str, value: Any, m
 
 @pytest.mark.parametrize("model", ["wl", "sp", "graphlet", "discriminant", "discriminant_metric"])
 def test_a_method_that_takes_no_node_features_is_not_said_to_have_had_some(model: str) -> None:
-    message = f"features must be 'dataset' for {model}, which looks at graphs and not at node features, got 'structur"
+    message = f"features must be 'dataset' for {model}, which takes no node features, got 'structur"
     with pytest.raises(SettingsError, match=f"^{re.escape(message)}"):
         _experiment(PARAMS, model, features="structural")
 

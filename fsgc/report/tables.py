@@ -6,7 +6,7 @@ from pathlib import Path
 
 from fsgc.errors import SettingsError
 from fsgc.files import replacing
-from fsgc.report.accuracy import accuracy_table, inputs_tables, other_table
+from fsgc.report.accuracy_tables import accuracy_table, inputs_tables, other_table
 from fsgc.report.columns import columns_table
 from fsgc.report.comparison import Comparisons
 from fsgc.report.cost import cost_table
