@@ -43,8 +43,8 @@ def test_other_inputs_have_tables_of_their_own(cells_root: Path) -> None:
     assert (best.best, best.paper, best.name) == (True, "", "enzymes-5shot-gin-structural")
     assert [f"{heading.over}, {heading.text}" for heading in table.headings] == ["ENZYMES, 5-shot"], "no empty columns"
     assert table.notes[-1] == (
-        "Node inputs: -S features=structural, see docs/datasets.md. WL; SP; Graphlet; Discriminant: not here, since they "
-        "take no node inputs."
+        "Node inputs: -S features=structural, see docs/datasets.md. WL; SP; Graphlet; Discriminant: not here, "
+        "since they take no node inputs."
     )
     assert inputs_tables("d_b", paper.tables["d_b"], results, paper, Comparisons(results)) == []
     assert inputs_tables("ablation", paper.tables["ablation"], results, paper, Comparisons(results)) == []
