@@ -3,26 +3,25 @@
 A section that varies with the dataset is layered: its `default`, then what stands under the dataset's key, then under
 `presets.<preset>`, then, for one of several methods that share a section, under `presets.<preset>.models.<method>`. A
 method's section adds what it changes in the training loop under `train`, in the section or in any of its layers.
-`episodes` has no layers but its presets. Everything unknown, at every level, is refused by its full key.
+`episodes` has no layers but its presets. What no experiment reads is refused by `fsgc.params_check`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, Self, TypeVar, runtime_checkable
 
 from fsgc.data.catalog import dataset as catalog_entry
-from fsgc.data.catalog import load_catalog
 from fsgc.data.features import check_features
 from fsgc.data.splits import SplitSettings
 from fsgc.episodes.settings import EpisodeSettings
 from fsgc.errors import SettingsError
-from fsgc.methods.registry import METHODS, Entry, method_entry
+from fsgc.methods.registry import Entry, method_entry
 from fsgc.nn.settings import EmbedderSettings
-from fsgc.settings import PARAMS_FILE, Count, Seed, from_mapping, load_params, settings, shown, unknown_key
+from fsgc.settings import PARAMS_FILE, Count, Seed, from_mapping, load_params, settings, shown
 from fsgc.training.settings import Training, TrainSettings
 
 T = TypeVar("T")
@@ -80,7 +79,7 @@ class Experiment:
     def load(cls, path: Path = PARAMS_FILE, **keys: Any) -> Experiment:
         """The experiment of a params file, with other keys where given.
 
-        What it reads of the file is checked; `check_params` checks all of it.
+        What it reads of the file is checked; `fsgc.params_check` checks all of it.
         """
         return cls.from_params(load_params(path), **keys)
 
@@ -96,13 +95,13 @@ class Experiment:
                 f"got {shown(made.features)}",
                 key="features",
             )
-        presets = [DEFAULT_PRESET, *sorted(_presets(params) - {DEFAULT_PRESET})]
+        presets = [DEFAULT_PRESET, *sorted(presets_of(params) - {DEFAULT_PRESET})]
         if made.preset not in presets:
             raise SettingsError(f"preset must be one of {', '.join(presets)}, got {shown(made.preset)}", key="preset")
         return cls(
             keys=made,
             features=check_features(catalog_entry(made.dataset), made.features, made.preset == AUTHORS),
-            split=from_mapping("split", SplitSettings, _keys(params, "split")),
+            split=from_mapping("split", SplitSettings, part_of(params, "split")),
             episodes=_episodes(params, made.preset),
             params=params,
         )
@@ -172,7 +171,7 @@ class _Layers:
 
     def _at(self, *path: str) -> dict[str, _Value]:
         where = ".".join(path)
-        return {key: _Value(value, f"{where}.{key}") for key, value in _keys(self.params, *path).items()}
+        return {key: _Value(value, f"{where}.{key}") for key, value in part_of(self.params, *path).items()}
 
 
 def _episodes(params: Mapping[str, Any], preset: str) -> EpisodeSettings:
@@ -180,7 +179,7 @@ def _episodes(params: Mapping[str, Any], preset: str) -> EpisodeSettings:
     found = {
         key: _Value(value, ".".join((*path, key)))
         for path in (("episodes",), ("episodes", PRESETS, preset))
-        for key, value in _keys(params, *path).items()
+        for key, value in part_of(params, *path).items()
         if key != PRESETS
     }
     return _make("episodes", EpisodeSettings, found)
@@ -191,7 +190,7 @@ def _make(name: str, kind: type[T], found: Mapping[str, _Value]) -> T:
     return from_mapping(name, kind, values, {key: each.path for key, each in found.items()})
 
 
-def _keys(params: Mapping[str, Any], *path: str) -> Mapping[str, Any]:
+def part_of(params: Mapping[str, Any], *path: str) -> Mapping[str, Any]:
     """A part of `params.yaml` that may be missing, and otherwise has keys of its own."""
     part: Mapping[Any, Any] = params
     names = (*path[0].split("."), *path[1:])  # a section of a plugin is below `plugins`
@@ -208,81 +207,11 @@ def _keys(params: Mapping[str, Any], *path: str) -> Mapping[str, Any]:
     return part
 
 
-def check_params(params: Mapping[str, Any], chosen: Entry | None = None) -> None:
-    """Refuse every key of `params.yaml` that nothing reads, whatever the experiment.
-
-    Args:
-        params: the content of the file.
-        chosen: the method of the experiment, where it is not one of the registry.
-    """
-    entries = [*METHODS.values(), *([chosen] if chosen else [])]
-    sections: dict[str, Collection[str]] = {}
-    for entry in entries:
-        method = entry.method()
-        sections[entry.section] = _names(method.settings_type)
-        if method.preparation:
-            sections[method.preparation.section] = _names(method.preparation.settings_type)
-    plugins = {name for name in sections if name.startswith(f"{PLUGINS}.")}
-    flat: dict[str, Collection[str]] = {
-        "split": _names(SplitSettings),
-        "episodes": [*_names(EpisodeSettings), PRESETS],
-    }
-    layered: dict[str, Collection[str]] = {
-        "train": _names(TrainSettings),
-        "embedder": _names(EmbedderSettings),
-        **sections,
-    }
-    top = [*_names(Keys), *flat, *(name for name in layered if name not in plugins), PLUGINS]
-    for name in params:
-        if name not in top:
-            raise SettingsError(unknown_key(str(name), top), key=str(name))
-    for name, known in flat.items():
-        _refuse_unknown(name, _keys(params, name), known)
-    for preset in _keys(params, "episodes", PRESETS):
-        where = f"episodes.{PRESETS}.{preset}"
-        _refuse_unknown(where, _keys(params, "episodes", PRESETS, preset), _names(EpisodeSettings))
-    for name, known in layered.items():
-        models = [key for key, entry in METHODS.items() if entry.section == name]
-        _check_layers(params, name, known, models, takes_train=name in sections)
-
-
-def _presets(params: Mapping[str, Any]) -> set[str]:
+def presets_of(params: Mapping[str, Any]) -> set[str]:
     """The presets that any section knows."""
-    sections = [*params.values(), *_keys(params, PLUGINS).values()]
+    sections = [*params.values(), *part_of(params, PLUGINS).values()]
     known = [section.get(PRESETS) for section in sections if isinstance(section, Mapping)]
     return {str(name) for presets in known if isinstance(presets, Mapping) for name in presets}
-
-
-def _check_layers(
-    params: Mapping[str, Any], name: str, known: Collection[str], models: Collection[str], takes_train: bool
-) -> None:
-    """Check the layers of a section; `models` are the methods whose section it is."""
-    datasets = load_catalog()
-    train = [TRAIN] if takes_train else []
-    _refuse_unknown(name, _keys(params, name), ["default", *datasets, PRESETS, *train])
-    if takes_train:
-        _refuse_unknown(f"{name}.{TRAIN}", _keys(params, name, TRAIN), _names(TrainSettings))
-    layers: list[tuple[tuple[str, ...], Collection[str]]] = [((layer,), ()) for layer in ("default", *datasets)]
-    for preset in _keys(params, name, PRESETS):
-        of_models = (PRESETS, preset, MODELS)
-        chosen = _keys(params, name, *of_models)
-        _refuse_unknown(".".join((name, *of_models)), chosen, models)
-        layers += [((PRESETS, preset), (MODELS,)), *(((*of_models, model), ()) for model in chosen)]
-    for path, also in layers:
-        where = ".".join((name, *path))
-        _refuse_unknown(where, _keys(params, name, *path), [*known, *train, *also])
-        if takes_train:
-            _refuse_unknown(f"{where}.{TRAIN}", _keys(params, name, *path, TRAIN), _names(TrainSettings))
-
-
-def _refuse_unknown(where: str, values: Mapping[str, Any], known: Collection[str]) -> None:
-    for key in values:
-        if key not in known:
-            raise SettingsError(f"{where}.{unknown_key(str(key), known)}", key=f"{where}.{key}")
-
-
-def _names(kind: type[Any]) -> list[str]:
-    return [each.name for each in fields(kind)]
 
 
 def as_settings(experiment: Experiment) -> dict[str, Any]:

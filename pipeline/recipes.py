@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import click
 
-from fsgc.experiment import Experiment, check_params
+from fsgc.experiment import Experiment
 from fsgc.files import replacing
 from fsgc.methods.registry import method_entry
+from fsgc.params_check import check_params
 from fsgc.recipes import STEPS, as_json, recipe
 from fsgc.workspace import Workspace
 from pipeline.stage import DATA, stage

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from fsgc.errors import FsgcError
-from fsgc.experiment import check_params
+from fsgc.params_check import check_params
 from fsgc.settings import load_params
 from fsgc.tables.plan import load_works, write_recipes
 

@@ -12,10 +12,11 @@ import pytest
 from fsgc.data.catalog import load_catalog
 from fsgc.data.splits import SplitSettings
 from fsgc.errors import FsgcError, SettingsError
-from fsgc.experiment import Experiment, Keys, as_settings, check_params
+from fsgc.experiment import Experiment, Keys, as_settings
 from fsgc.methods.prototypical.method import PrototypicalSettings
 from fsgc.methods.registry import METHODS
 from fsgc.nn.settings import EmbedderSettings
+from fsgc.params_check import check_params
 from fsgc.training.settings import TrainSettings
 from tests.params_sections import FLAT, PARAMS, SECTIONS
 
@@ -95,27 +96,6 @@ def test_a_preset_may_concern_one_of_the_methods_that_share_a_section() -> None:
     assert values("pn") == (0.1, 64, 10)
     assert values("pn", preset="authors") == (0.3, 9, 4)
     assert values("pn_tae", preset="authors") == (0.2, 64, 10)
-
-
-@pytest.mark.parametrize(
-    ("params", "key"),
-    [
-        (
-            {"prototypical": {"presets": {"authors": {"models": {"maml": {}}}}}},
-            "prototypical.presets.authors.models.maml",
-        ),
-        ({"prototypical": {"default": {"models": {"pn": {}}}}}, "prototypical.default.models"),
-        (
-            {"prototypical": {"presets": {"authors": {"models": {"pn": {"rate": 1}}}}}},
-            "prototypical.presets.authors.models.pn.rate",
-        ),
-        ({"episodes": {"presets": {"authors": {"epochs": 1}}}}, "episodes.presets.authors.epochs"),
-        ({"split": {"presets": {"authors": {}}}}, "split.presets"),
-    ],
-)
-def test_what_no_preset_can_change_is_refused_by_its_full_key(params: dict[str, Any], key: str) -> None:
-    with pytest.raises(SettingsError, match=re.escape(f"{key} is unknown")):
-        check_params(params)
 
 
 def test_a_preset_may_change_the_episodes() -> None:

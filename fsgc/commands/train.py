@@ -60,9 +60,10 @@ def train(
     from fsgc.data.catalog import dataset as catalog_entry
     from fsgc.data.own import source_of
     from fsgc.errors import SettingsError, StoreError
-    from fsgc.experiment import Experiment, check_params
+    from fsgc.experiment import Experiment
     from fsgc.files import remove
     from fsgc.methods.registry import method_entry
+    from fsgc.params_check import check_params
     from fsgc.recipes import digest, recipe
     from fsgc.settings import load_params
     from fsgc.steps import train as step

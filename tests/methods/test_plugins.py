@@ -13,9 +13,10 @@ from click.testing import CliRunner
 from fsgc.cli import main
 from fsgc.data.own import Choices, add_dataset
 from fsgc.errors import SettingsError, StoreError
-from fsgc.experiment import Experiment, check_params
+from fsgc.experiment import Experiment
 from fsgc.methods import plugins
 from fsgc.methods.registry import method_entry
+from fsgc.params_check import check_params
 from fsgc.recipes import recipe
 from fsgc.training.checkpoint import restore
 from tests.commands.test_predict import write_graphs

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from fsgc.errors import SettingsError
-from fsgc.experiment import check_params
+from fsgc.params_check import check_params
 from tests.params_sections import FLAT, PARAMS, SECTIONS
 
 
@@ -73,3 +73,24 @@ def test_keys_that_are_no_words_are_our_error(strange: Any) -> None:
         at[strange] = {"lr": 1}
         with pytest.raises(SettingsError):
             check_params(params)
+
+
+@pytest.mark.parametrize(
+    ("params", "key"),
+    [
+        (
+            {"prototypical": {"presets": {"authors": {"models": {"maml": {}}}}}},
+            "prototypical.presets.authors.models.maml",
+        ),
+        ({"prototypical": {"default": {"models": {"pn": {}}}}}, "prototypical.default.models"),
+        (
+            {"prototypical": {"presets": {"authors": {"models": {"pn": {"rate": 1}}}}}},
+            "prototypical.presets.authors.models.pn.rate",
+        ),
+        ({"episodes": {"presets": {"authors": {"epochs": 1}}}}, "episodes.presets.authors.epochs"),
+        ({"split": {"presets": {"authors": {}}}}, "split.presets"),
+    ],
+)
+def test_what_no_preset_can_change_is_refused_by_its_full_key(params: dict[str, Any], key: str) -> None:
+    with pytest.raises(SettingsError, match=re.escape(f"{key} is unknown")):
+        check_params(params)
