@@ -12,7 +12,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, Protocol, Self, TypeVar, runtime_checkable
 
 from fsgc.data.catalog import dataset as catalog_entry
 from fsgc.data.catalog import load_catalog
@@ -27,6 +27,7 @@ from fsgc.training.settings import Training, TrainSettings
 
 T = TypeVar("T")
 DEFAULT_PRESET, AUTHORS = "paper", "authors"
+OWN_FEATURES = "dataset"
 PLUGINS = "plugins"  # the section with the sections of methods from outside the package
 PRESETS, MODELS, TRAIN = "presets", "models", "train"  # parts of a section that are no settings of it
 
@@ -40,7 +41,16 @@ class Keys:
     shots: Count = 5
     seed: Seed = 0
     preset: str = DEFAULT_PRESET
-    features: str = "dataset"
+    features: str = OWN_FEATURES
+
+
+@runtime_checkable
+class ReplacesFeatures(Protocol):
+    """Settings of a method that takes something else in place of a dataset's own features, unless others are chosen."""
+
+    def without_replacement(self) -> Self:
+        """The same for node features that the experiment names."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -79,7 +89,13 @@ class Experiment:
         """Resolve the content of a params file; `keys` replace those at its top."""
         named = {each.name: params[each.name] for each in fields(Keys) if each.name in params} | keys
         made = from_mapping("", Keys, named, {each.name: each.name for each in fields(Keys)})
-        method_entry(made.model)
+        entry = method_entry(made.model)
+        if made.features != OWN_FEATURES and not entry.takes_features:
+            raise SettingsError(
+                f"features must be {OWN_FEATURES!r} for {made.model}, which takes no node features, "
+                f"got {shown(made.features)}",
+                key="features",
+            )
         presets = [DEFAULT_PRESET, *sorted(_presets(params) - {DEFAULT_PRESET})]
         if made.preset not in presets:
             raise SettingsError(f"preset must be one of {', '.join(presets)}, got {shown(made.preset)}", key="preset")
@@ -97,7 +113,10 @@ class Experiment:
         if self.given is not None:
             return self.given
         entry, layers = method_entry(self.keys.model), self._layers
-        return Training(self.keys.model, layers.hyperparameters(entry), layers.loop(entry))
+        hyperparameters = layers.hyperparameters(entry)
+        if self.keys.features != OWN_FEATURES and isinstance(hyperparameters, ReplacesFeatures):
+            hyperparameters = hyperparameters.without_replacement()
+        return Training(self.keys.model, hyperparameters, layers.loop(entry))
 
     @cached_property
     def preparation(self) -> Any:

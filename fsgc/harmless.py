@@ -157,9 +157,9 @@ EDITS = (
     ),
     Edit(
         "fsgc.methods.as_maml.method",
-        "829d1bc267765b81",
+        "d95390be75450608",
         "d74a3b61a11bb3e6",
-        "one more kind of inputs, for Reddit",
+        "one more kind of inputs, for Reddit; features that the experiment names are not replaced by degrees",
         tuple(f"four steps and scores of as_maml on {key}" for key in _FOUR_DATASETS),
     ),
     Edit(

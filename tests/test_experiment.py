@@ -3,7 +3,7 @@ from __future__ import annotations
 import copy
 import json
 import re
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -189,8 +189,8 @@ def test_keys_given_replace_those_of_the_file(tmp_path: Path) -> None:
     path = tmp_path / "params.yaml"
     path.write_text("dataset: enzymes\nmodel: pn\nshots: 10\nsplit: {held_out_share: 0.5}\n")
     assert Experiment.load(path).keys == Keys(dataset="enzymes", model="pn", shots=10)
-    changed = Experiment.load(path, shots=1, model="wl", features="degree+label")
-    assert changed.keys == Keys(dataset="enzymes", model="wl", shots=1, features="degree+label")
+    changed = Experiment.load(path, shots=1, model="gin", features="degree+label")
+    assert changed.keys == Keys(dataset="enzymes", model="gin", shots=1, features="degree+label")
     assert (changed.features, changed.split) == (("degree", "label"), SplitSettings(held_out_share=0.5))
 
 
@@ -226,6 +226,20 @@ def test_bad_keys_are_named_in_the_file_and_as_an_option(key: str, value: Any, m
         Experiment.from_params({**PARAMS, key: value})
     with pytest.raises(FsgcError, match=f"^{re.escape(message)}"):
         Experiment.from_params(PARAMS, **{key: value})
+
+
+@pytest.mark.parametrize("model", ["wl", "sp", "graphlet", "discriminant", "discriminant_metric"])
+def test_a_method_that_takes_no_node_features_is_not_said_to_have_had_some(model: str) -> None:
+    message = f"features must be 'dataset' for {model}, which takes no node features, got 'structur"
+    with pytest.raises(SettingsError, match=f"^{re.escape(message)}"):
+        _experiment(PARAMS, model, features="structural")
+
+
+def test_degrees_stand_in_for_the_datasets_features_but_not_for_chosen_ones() -> None:
+    own, chosen = (_experiment(PARAMS, "as_maml", features=name) for name in ("dataset", "structural"))
+    assert own.training.method.inputs == "degree"
+    assert chosen.training.method == replace(own.training.method, inputs="dataset")
+    assert chosen.training.train == own.training.train
 
 
 def test_missing_keys_are_named() -> None:

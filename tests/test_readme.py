@@ -44,8 +44,17 @@ def test_the_table_of_datasets_is_the_catalog() -> None:
 def test_every_path_it_names_exists() -> None:
     pages = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "data/README.md"]
     for page in [*pages, *(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md"))]:
-        for target in re.findall(r"\]\(([^)#]+)\)", (ROOT / page).read_text()):
-            assert target.startswith("https://") or ((ROOT / page).parent / target).exists(), target
+        for target, section in re.findall(r"\]\(([^)#]*)#?([^)]*)\)", (ROOT / page).read_text()):
+            if not target.startswith("https://"):
+                path = (ROOT / page).parent / target if target else ROOT / page
+                assert path.exists(), target
+                assert not section or section in _sections(path), f"{target}#{section}"
+
+
+def _sections(page: Path) -> set[str]:
+    """The names that GitHub gives to the headings of a page."""
+    headings = re.findall(r"^#+ (.*)$", page.read_text(), flags=re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
 def test_the_method_shown_is_the_tested_example() -> None:

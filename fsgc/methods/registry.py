@@ -28,12 +28,15 @@ class Entry:
         path: `module:Class`, or `file.py:Class`. The class says with `settings_type` and `section` where its
             hyperparameters are.
         options: arguments of the class beyond the shape of the task and the settings.
+        takes_features: whether the setting `features` decides what it sees of nodes; kernels compare the labels in the
+            files, and the discriminant computes its own descriptors.
     """
 
     title: str
     about: str
     path: str
     options: Mapping[str, Any] = field(default_factory=dict)
+    takes_features: bool = True
 
     @property
     def module(self) -> str:
@@ -72,12 +75,17 @@ def _faith(title: str, about: str, **options: Any) -> Entry:
 
 def _kernel(name: str, title: str, about: str) -> Entry:
     return Entry(
-        title, f"{about} kernel and an SVM per episode.", "fsgc.methods.kernel.method:KernelMethod", {"kernel": name}
+        title,
+        f"{about} kernel and an SVM per episode.",
+        "fsgc.methods.kernel.method:KernelMethod",
+        {"kernel": name},
+        takes_features=False,
     )
 
 
 def _discriminant(title: str, about: str, **options: Any) -> Entry:
-    return Entry(title, about, "fsgc.methods.discriminant.method:Discriminant", options)
+    path = "fsgc.methods.discriminant.method:Discriminant"
+    return Entry(title, about, path, options, takes_features=False)
 
 
 METHODS: Mapping[str, Entry] = {

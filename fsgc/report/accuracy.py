@@ -1,16 +1,16 @@
-"""Tables of accuracies: ours with its interval, beside it the paper's, the best of each column, ties marked."""
+"""An accuracy in a table: ours with its interval, beside it the paper's, the best of each column, ties marked."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 
 import polars as pl
 
 from fsgc.methods.registry import METHODS
 from fsgc.report.comparison import Comparisons, PairingError
-from fsgc.report.paper import SHOTS, Paper, PaperRow, TableSpec
+from fsgc.report.paper import Paper, PaperRow
 from fsgc.report.provenance import RUN_ALL, dataset_title, origin_notes, protocol_notes, seed_notes
 from fsgc.report.results import Results
 from fsgc.report.table import MISSING, Heading, Row, Table, Value
@@ -18,10 +18,8 @@ from fsgc.statistics.intervals import Interval
 from fsgc.statistics.marks import ColumnMarks, PairP, mark_table
 from fsgc.statistics.paired import SIGNIFICANCE
 from fsgc.statistics.panel import Panel
-from fsgc.tables.grid import OWN_FEATURES
 from fsgc.tables.status import State
 
-FURTHER = "Further"  # the group of models that the paper does not have
 SCHEMA = {
     "row": pl.String,
     "model": pl.String,
@@ -102,80 +100,7 @@ def _p_value(panel: Panel, first: str, second: str) -> float:
     return panel.compare(first, second).p
 
 
-def accuracy_table(key: str, spec: TableSpec, results: Results, paper: Paper, comparisons: Comparisons) -> Table:
-    """A table of the paper, filled with what there is; published rows without a value here are left out.
-
-    Methods with other node inputs than the datasets' own are not compared with these; see `inputs_tables`.
-    """
-    rows = [row for row in paper.rows_of(spec) if row.model or set(row.accuracies) & set(spec.datasets)]
-    if spec.models:
-        rows = [replace(row, group="") for row in rows]
-    else:
-        known = {row.model for row in paper.rows}
-        here = [model for model in results.variants if model not in known and "-" not in model]
-        rows += [
-            PaperRow(method_title(model, paper), FURTHER, model=model)
-            for model in here
-            if any((*column, model) in results.found for column in spec.columns)
-        ]
-    return _fill(key, spec.title, rows, spec.columns, results, paper, comparisons)
-
-
-def inputs_tables(key: str, spec: TableSpec, results: Results, paper: Paper, comparisons: Comparisons) -> list[Table]:
-    """The same table for each choice of node inputs other than the datasets' own that has results of its rows.
-
-    It has the columns in which there are any. A table that compares certain rows is left out if it has few of them.
-    """
-    listed = {row.model for row in paper.rows_of(spec)} if spec.models else None
-    least = len(listed) // 2 + 1 if listed else 1
-    tables = []
-    for features in sorted({result.features for result in results.found.values()} - {OWN_FEATURES}):
-        here = [r for r in results.found.values() if r.features == features and (listed is None or r.model in listed)]
-        columns = [column for column in spec.columns if column in {(r.dataset, r.shots) for r in here}]
-        models = {r.model for r in here if (r.dataset, r.shots) in columns}
-        if len(models) >= least:
-            rows = [
-                PaperRow(method_title(model, paper), "", model=f"{model}-{features}")
-                for model in sorted(models, key=lambda model: _place(model, paper))
-            ]
-            title = f"{spec.title}, node inputs: {features}"
-            tables.append(_fill(f"{key}-{features}", title, rows, columns, results, paper, comparisons))
-    return tables
-
-
-def _place(variant: str, paper: Paper) -> tuple[int, str]:
-    """What to sort methods by: the order of the paper's rows, others last."""
-    order = [row.model for row in paper.rows]
-    model = variant.partition("-")[0]
-    return (order.index(model) if model in order else len(order), variant)
-
-
-def other_table(results: Results, paper: Paper, comparisons: Comparisons) -> Table | None:
-    """Cells on datasets or with shots that no table of the paper has; `None` if there are none."""
-    shown = {column for spec in paper.tables.values() for column in spec.columns}
-    columns = [column for column in results.columns if column not in shown]
-    if not columns:
-        return None
-    here = [v for v in results.variants if any((*c, v) in results.found or (*c, v) in results.gaps for c in columns)]
-    here.sort(key=lambda variant: _place(variant, paper))
-    rows = [PaperRow(method_title(variant, paper), "", model=variant) for variant in here]
-    return _fill("other", "Other datasets and shots", rows, columns, results, paper, comparisons)
-
-
-def overview_table(results: Results, paper: Paper, comparisons: Comparisons, shots: int = SHOTS[0]) -> Table:
-    """One number of shots on all datasets of the paper, for the README: the models that have a result there.
-
-    Variants and ablations of methods are left to the tables that are about them.
-    """
-    datasets = list(dict.fromkeys(dataset for spec in paper.tables.values() for dataset in spec.datasets))
-    columns = [(dataset, shots) for dataset in datasets]
-    here = {v for dataset, number, v in results.found if (dataset, number) in columns and "-" not in v}
-    rows = [replace(row, group="") for row in paper.compared if row.model in here]
-    rows += [PaperRow(method_title(m, paper), "", model=m) for m in sorted(here - {row.model for row in paper.rows})]
-    return _fill("overview", f"Accuracy with {shots} shots", rows, columns, results, paper, comparisons)
-
-
-def _fill(
+def filled(
     key: str,
     title: str,
     rows: Sequence[PaperRow],
@@ -184,6 +109,7 @@ def _fill(
     paper: Paper,
     comparisons: Comparisons,
 ) -> Table:
+    """A table of some rows and columns, filled with what there is."""
     models = [row.model for row in rows]
     found = [[s for m in models if m and (s := results.result(*column, m))] for column in columns]
     marks = mark([model for model in models if model], columns, results, comparisons)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from fsgc.report.accuracy import overview_table
+from fsgc.report.accuracy_tables import overview_table
 from fsgc.report.cells import find_cells, workspace_of
 from fsgc.report.comparison import Comparisons
 from fsgc.report.curves import CURVES

@@ -57,7 +57,8 @@ def columns_table(tables: Sequence[Table], comparisons: Comparisons) -> Table | 
     if not records:
         return None
     rows = tuple(Row(f"{dataset_title(str(r['dataset']))}, {r['shots']}-shot", _values(r)) for r in records)
-    headings = tuple(Heading(text) for text in ("best", "not separated", "unlike the paper", "learned"))
+    lists = (Heading(text, is_text=True) for text in ("best", "not separated", "unlike the paper"))
+    headings = (*lists, Heading("learned"))
     frame = pl.DataFrame(records, schema=SCHEMA)
     return Table("columns", "The tables column by column", "Column", headings, rows, frame, NOTES)
 

@@ -10,11 +10,11 @@ import numpy as np
 
 from fsgc.errors import FsgcError
 from fsgc.evaluation.panels import outcome_panel
+from fsgc.experiment import OWN_FEATURES
 from fsgc.report.results import Result, Results
 from fsgc.statistics.intervals import Interval
 from fsgc.statistics.paired import wilcoxon_p
 from fsgc.statistics.panel import Intervals, Panel, Seeds, pooled_seed_variance
-from fsgc.tables.grid import OWN_FEATURES
 
 
 class PairingError(FsgcError):

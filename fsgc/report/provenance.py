@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 
 from fsgc.data.catalog import load_catalog
+from fsgc.experiment import OWN_FEATURES
 from fsgc.provenance import commit
 from fsgc.report.results import Result
-from fsgc.tables.grid import OWN_FEATURES, CellKey
+from fsgc.tables.grid import CellKey
 
 RUN_ALL = "fsgc tables run"
 PULL = "Run 'dvc pull' in tables/ if a remote has them, or compute the cells again."

@@ -41,7 +41,7 @@ def markdown(table: Table) -> str:
     if table.hint:
         lines += [f"{_escape_markdown(table.hint)}", ""]
     heads = [table.label, *(f"{h.over}, {h.text}" if h.over else h.text for h in table.headings)]
-    lines += [_markdown_line(heads), _markdown_line(["---", *["---:"] * len(table.headings)])]
+    lines += [_markdown_line(heads), _markdown_line(["---", *("---" if h.is_text else "---:" for h in table.headings)])]
     for group, rows in groupby(table.rows, key=lambda row: row.group):
         if group:
             lines.append(_markdown_line([f"*{_escape_markdown(group)}*", *[""] * len(table.headings)]))
@@ -84,7 +84,8 @@ def latex(table: Table) -> str:
     takes one. The whole is scaled to the width of the text.
     """
     has_paper = [any(row.values[place].paper for row in table.rows) for place in range(len(table.headings))]
-    columns = "l" + "".join("rl" if beside else "r" for beside in has_paper)
+    kinds = ["l" if h.is_text else "rl" if beside else "r" for h, beside in zip(table.headings, has_paper, strict=True)]
+    columns = "l" + "".join(kinds)
     width = len(columns)
     lines = [
         r"\begin{table*}",

@@ -10,10 +10,11 @@ from itertools import groupby
 import numpy as np
 import numpy.typing as npt
 
+from fsgc.experiment import OWN_FEATURES
 from fsgc.methods.registry import METHODS
 from fsgc.report.cells import Cell, FaultyCell, Protocol
 from fsgc.statistics.intervals import Floats
-from fsgc.tables.grid import OWN_FEATURES, CellKey
+from fsgc.tables.grid import CellKey
 from fsgc.tables.status import State
 
 ResultKey = tuple[str, int, str]  # dataset, shots, variant

@@ -42,10 +42,17 @@ class Value:
 
 @dataclass(frozen=True)
 class Heading:
-    """The head of a column; neighbours with the same `over` stand below one common head."""
+    """The head of a column; neighbours with the same `over` stand below one common head.
+
+    Attributes:
+        text: the head.
+        over: the common head.
+        is_text: whether the column holds words, which begin at the left and run over several lines.
+    """
 
     text: str
     over: str = ""
+    is_text: bool = False
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,8 @@ from pathlib import Path
 
 from fsgc.errors import SettingsError
 from fsgc.files import replacing
-from fsgc.report.accuracy import accuracy_table, inputs_tables, other_table
+from fsgc.report.accuracy_tables import accuracy_table, inputs_tables, other_table
+from fsgc.report.choices import choices_table, load_choices
 from fsgc.report.columns import columns_table
 from fsgc.report.comparison import Comparisons
 from fsgc.report.cost import cost_table
@@ -51,6 +52,7 @@ def all_tables(
         calibration_table(results, paper, reliabilities or Reliabilities({})),
     )
     tables += [table for table in further if table]
+    tables.append(choices_table(load_choices()))
     tables += [efficiency_table(results, paper, measured), dataset_table(paper, workspace)]
     return [*tables, cost_table(results, project, paper)] if project else tables
 

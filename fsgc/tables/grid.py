@@ -12,14 +12,13 @@ from typing import Any
 from fsgc.data.catalog import dataset as catalog_entry
 from fsgc.data.features import check_features
 from fsgc.errors import SettingsError
-from fsgc.experiment import Experiment
+from fsgc.experiment import OWN_FEATURES, Experiment
 from fsgc.methods.registry import method_entry
 from fsgc.settings import PARAMS_FILE, load_params, shown, unknown_key
 
 TABLES = Path("tables")
 CELLS = TABLES / "cells"
 LISTS = ("datasets", "shots", "models", "seeds")
-OWN_FEATURES = "dataset"
 _NAME = re.compile(
     r"(?P<dataset>\w+)-(?P<shots>\d+)shot-(?P<model>\w+?)(-(?P<features>[a-z]\w*))?-seed(?P<seed>\d+)", re.ASCII
 )

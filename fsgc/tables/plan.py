@@ -15,12 +15,12 @@ from typing import Any
 import yaml
 
 from fsgc.errors import SettingsError
-from fsgc.experiment import Experiment
+from fsgc.experiment import OWN_FEATURES, Experiment
 from fsgc.files import replacing
 from fsgc.methods.registry import method_entry
 from fsgc.recipes import as_json, recipe
 from fsgc.settings import PARAMS_FILE, load_params
-from fsgc.tables.grid import OWN_FEATURES, TABLES, CellKey, Grid
+from fsgc.tables.grid import TABLES, CellKey, Grid
 from fsgc.workspace import named
 
 PLAN_FILE = TABLES / "plan.yaml"

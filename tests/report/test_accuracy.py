@@ -8,29 +8,19 @@ import polars as pl
 import pytest
 from scipy import stats
 
-from fsgc.report.accuracy import FURTHER, accuracy_table, inputs_tables, other_table, signed
+from fsgc.report.accuracy import signed
 from fsgc.report.cells import Cell, find_cells
 from fsgc.report.comparison import Comparisons
 from fsgc.report.paper import load_paper
 from fsgc.report.results import Results
-from fsgc.report.table import Table, Value
 from fsgc.tables.grid import CellKey
 from tests.report.made_cells import outcomes, write_cell
-
-
-def _table(results: Results, key: str = "d_a") -> Table:
-    paper = load_paper()
-    return accuracy_table(key, paper.tables[key], results, paper, Comparisons(results))
-
-
-def _value(table: Table, title: str, over: str, text: str) -> Value:
-    place = next(i for i, h in enumerate(table.headings) if (h.over, h.text) == (over, text))
-    return next(row for row in table.rows if row.title == title).values[place]
+from tests.report.made_tables import made_table, value_in
 
 
 def test_an_accuracy_stands_beside_the_papers_with_its_intervals(example: Results) -> None:
-    table = _table(example)
-    value = _value(table, "PN (t)", "TRIANGLES", "5-shot")
+    table = made_table(example)
+    value = value_in(table, "PN (t)", "TRIANGLES", "5-shot")
     mean = 100 * np.mean([outcomes(seed, 0.8) for seed in range(3)])
     intervals = Comparisons(example).column("triangles", 5).panel.intervals("pn")
     assert value.text == f"{mean:.2f}"
@@ -45,12 +35,12 @@ def test_an_accuracy_stands_beside_the_papers_with_its_intervals(example: Result
 
 
 def test_the_best_of_a_column_with_gaps_says_of_how_many(example: Results) -> None:
-    table = _table(example)
-    best, loser, last = (_value(table, title, "TRIANGLES", "5-shot") for title in ("PN+TAE+MU", "PN (t)", "WL"))
+    table = made_table(example)
+    best, loser, last = (value_in(table, title, "TRIANGLES", "5-shot") for title in ("PN+TAE+MU", "PN (t)", "WL"))
     rows = sum(row.model != "" for row in load_paper().rows_of(load_paper().tables["d_a"])) + 1
     assert (best.best, best.best_of) == (False, f"best of 3 of {rows}"), "with my_method"
     assert not any(value.tie or value.best or value.best_of for value in (loser, last))
-    tied = [_value(table, title, "TRIANGLES", "10-shot") for title in ("PN (t)", "PN+TAE+MU")]
+    tied = [value_in(table, title, "TRIANGLES", "10-shot") for title in ("PN (t)", "PN+TAE+MU")]
     assert sorted(value.best_of for value in tied) == ["", f"best of 2 of {rows}"]
     assert sum(value.tie for value in tied) == 1, "0.85 and 0.855 over 600 episodes cannot be told apart"
 
@@ -58,23 +48,14 @@ def test_the_best_of_a_column_with_gaps_says_of_how_many(example: Results) -> No
 def test_only_the_best_of_a_whole_column_is_bold(cells_root: Path) -> None:
     for place, model in enumerate(("untrained", "pn_tae_mu", "pn_tae_mu_mean_std")):
         write_cell(cells_root, CellKey("coil_del", 5, model, 0), outcomes(place, 0.5 + 0.15 * place))
-    table = _table(Results(find_cells(cells_root)), "pooling")
+    table = made_table(Results(find_cells(cells_root)), "pooling")
     marks = [(row.values[2].best, row.values[2].best_of) for row in table.rows]
     assert marks == [(False, ""), (False, ""), (True, "")]
 
 
-def test_a_table_of_some_models_and_shots_has_those_alone(example: Results) -> None:
-    table = _table(example, "no_cycles")
-    assert [row.title for row in table.rows] == ["Discriminant without cycles", "Discriminant"]
-    pn = _table(example, "discriminant_pn")
-    assert {(heading.over, heading.text) for heading in pn.headings} == {
-        (title, "5-shot") for title in ("TRIANGLES", "Letter-High", "ENZYMES", "COIL-DEL")
-    }
-
-
 def test_a_lone_accuracy_is_not_the_best_of_anything(cells_root: Path) -> None:
     write_cell(cells_root, CellKey("enzymes", 5, "pn", 0), outcomes(0, 0.7))
-    value = _value(_table(Results(find_cells(cells_root))), "PN", "ENZYMES", "5-shot")
+    value = value_in(made_table(Results(find_cells(cells_root))), "PN", "ENZYMES", "5-shot")
     assert (value.best, value.best_of) == (False, "")
 
 
@@ -82,8 +63,8 @@ def test_stale_accuracies_are_marked(cells_root: Path) -> None:
     write_cell(cells_root, CellKey("enzymes", 5, "pn", 0), outcomes(0, 0.7))
     (cell,) = find_cells(cells_root)
     assert isinstance(cell, Cell)
-    table = _table(Results([replace(cell, stale=("train.max_epochs was 3, is 4",))]))
-    assert _value(table, "PN", "ENZYMES", "5-shot").stale
+    table = made_table(Results([replace(cell, stale=("train.max_epochs was 3, is 4",))]))
+    assert value_in(table, "PN", "ENZYMES", "5-shot").stale
     assert "stale" in table.frame["state"].to_list()
     assert any(note.startswith("†: stale") for note in table.notes)
 
@@ -91,7 +72,7 @@ def test_stale_accuracies_are_marked(cells_root: Path) -> None:
 def test_columns_of_different_episodes_are_not_marked(cells_root: Path) -> None:
     write_cell(cells_root, CellKey("enzymes", 5, "pn", 0), outcomes(0, 0.7))
     write_cell(cells_root, CellKey("enzymes", 5, "wl", 0), outcomes(1, 0.4), test_episodes="other")
-    table = _table(Results(find_cells(cells_root)))
+    table = made_table(Results(find_cells(cells_root)))
     assert not any(value.best or value.best_of or value.tie for row in table.rows for value in row.values)
     assert any(
         "enzymes-5shot-pn and enzymes-5shot-wl were tested on different episodes" in note for note in table.notes
@@ -101,8 +82,8 @@ def test_columns_of_different_episodes_are_not_marked(cells_root: Path) -> None:
 def test_a_column_for_orientation_has_no_difference_to_the_paper(cells_root: Path) -> None:
     for place, dataset in enumerate(("graph_r52", "coil_del")):
         write_cell(cells_root, CellKey(dataset, 5, "pn", 0), outcomes(place, 0.7))
-    table = _table(Results(find_cells(cells_root)), "d_b")
-    recreated, same = (_value(table, "PN", over, "5-shot") for over in ("Graph-R52 (re-created)", "COIL-DEL"))
+    table = made_table(Results(find_cells(cells_root)), "d_b")
+    recreated, same = (value_in(table, "PN", over, "5-shot") for over in ("Graph-R52 (re-created)", "COIL-DEL"))
     assert (bool(recreated.paper), recreated.difference) == (True, "")
     assert same.difference
     assert any(note.startswith("Graph-R52 is re-created") for note in table.notes)
@@ -112,77 +93,47 @@ def test_remarks_on_rows_stand_below_the_tables_that_have_their_published_accura
     for place, model in enumerate(("smf_gin", "faith", "pn")):
         write_cell(cells_root, CellKey("triangles", 5, model, 0), outcomes(place, 0.7))
     results = Results(find_cells(cells_root))
-    table = _table(results)
+    table = made_table(results)
     told = [note.split(":")[0] for note in table.notes if "the published accurac" in note]
     assert told == ["SMF-GIN", "FAITH"]
     for key in ("d_b", "ablation", "pooling"):
-        assert not any("published accurac" in note for note in _table(results, key).notes)
-    smf_gin, faith = (_value(table, title, "TRIANGLES", "5-shot") for title in ("SMF-GIN", "FAITH"))
+        assert not any("published accurac" in note for note in made_table(results, key).notes)
+    smf_gin, faith = (value_in(table, title, "TRIANGLES", "5-shot") for title in ("SMF-GIN", "FAITH"))
     assert (smf_gin.paper, smf_gin.difference) == ("79.8", ""), "on another split there is no difference to speak of"
     assert faith.paper == "79.5"
     assert faith.difference
 
 
 def test_gaps_are_gaps_and_say_why(example: Results) -> None:
-    table = _table(example)
-    failed = _value(table, "MAML", "Reddit", "5-shot")
+    table = made_table(example)
+    failed = value_in(table, "MAML", "Reddit", "5-shot")
     assert (failed.text, failed.is_gap, failed.paper, failed.name) == ("failed", True, "26.0", "reddit-5shot-maml")
-    missing = _value(table, "WL", "Reddit", "5-shot")
+    missing = value_in(table, "WL", "Reddit", "5-shot")
     assert (missing.text, missing.is_gap, missing.paper, missing.name) == ("—", True, "29.3", "")
     assert any(
         note.startswith("MAML on Reddit, 5-shot, failed: seed 0: the loss is not finite") for note in table.notes
     )
     assert not table.hint
-    other = _table(example, "d_b")
+    other = made_table(example, "d_b")
     assert {"missing", "damaged"} <= set(other.frame["state"].to_list())
     assert any("metrics.json is damaged: accuracy: input should be a valid number" in note for note in other.notes)
 
 
 def test_an_empty_table_says_what_to_run() -> None:
-    table = _table(Results([]))
+    table = made_table(Results([]))
     assert "fsgc tables run" in table.hint
-    assert _value(table, "WL", "TRIANGLES", "5-shot").paper == "59.3"
+    assert value_in(table, "WL", "TRIANGLES", "5-shot").paper == "59.3"
     assert table.frame["accuracy"].null_count() == len(table.frame)
 
 
-def test_models_and_datasets_that_the_paper_does_not_have(example: Results) -> None:
-    table = _table(example)
-    assert [row.title for row in table.rows if row.group == FURTHER] == ["my_method"]
-    assert _value(table, "my_method", "ENZYMES", "5-shot").best_of.startswith("best of 3 of ")
-    other = other_table(example, load_paper(), Comparisons(example))
-    assert other is not None
-    assert [(row.title, row.values[0].name) for row in other.rows] == [("PN", "triangles_gen-5shot-pn")]
-    assert other_table(Results([]), load_paper(), Comparisons(Results([]))) is None
-
-
-def test_other_inputs_have_tables_of_their_own(cells_root: Path) -> None:
-    for place, (model, features) in enumerate((("pn", "dataset"), ("pn", "structural"), ("wl", "structural"))):
-        write_cell(cells_root, CellKey("enzymes", 5, model, 0, features), outcomes(place, 0.6 + 0.1 * place))
-    results, paper = Results(find_cells(cells_root)), load_paper()
-    own = _table(results)
-    assert not any(value.best_of for row in own.rows for value in row.values), "a lone accuracy among its like"
-    (table,) = inputs_tables("d_a", paper.tables["d_a"], results, paper, Comparisons(results))
-    assert (table.key, [row.title for row in table.rows]) == ("d_a-structural", ["WL", "PN"])
-    best = _value(table, "WL", "ENZYMES", "5-shot")
-    assert (best.best, best.paper, best.name) == (True, "", "enzymes-5shot-wl-structural")
-    assert [f"{heading.over}, {heading.text}" for heading in table.headings] == ["ENZYMES, 5-shot"], "no empty columns"
-    assert inputs_tables("d_b", paper.tables["d_b"], results, paper, Comparisons(results)) == []
-    assert inputs_tables("ablation", paper.tables["ablation"], results, paper, Comparisons(results)) == []
-    for model in ("pn_mu", "pn_tae"):
-        write_cell(cells_root, CellKey("enzymes", 5, model, 0, "structural"), outcomes(4, 0.6))
-    results = Results(find_cells(cells_root))
-    (ablation,) = inputs_tables("ablation", paper.tables["ablation"], results, paper, Comparisons(results))
-    assert [row.title for row in ablation.rows] == ["PN", "PN+MU", "PN+TAE"], "only rows of that table"
-
-
 def test_transductive_methods_are_shown_as_such(example: Results) -> None:
-    table = _table(example)
+    table = made_table(example)
     assert [row.title for row in table.rows if row.title.endswith("(t)")] == ["PN (t)"]
     assert any(note.startswith("(t): transductive") for note in table.notes)
 
 
 def test_footers_name_protocol_q_seeds_versions_and_commit(example: Results) -> None:
-    notes = "\n".join(_table(example).notes)
+    notes = "\n".join(made_table(example).notes)
     for text in (
         "600 stored test episodes",
         "TRIANGLES 2-way",

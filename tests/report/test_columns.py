@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fsgc.report.accuracy import accuracy_table
+from fsgc.report.accuracy_tables import accuracy_table
 from fsgc.report.cells import find_cells
 from fsgc.report.columns import columns_table
 from fsgc.report.comparison import Comparisons

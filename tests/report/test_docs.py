@@ -7,7 +7,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from fsgc.errors import StoreError
-from fsgc.report.accuracy import overview_table
+from fsgc.report.accuracy_tables import overview_table
 from fsgc.report.build import build_docs
 from fsgc.report.comparison import Comparisons
 from fsgc.report.docs import fill_readme, write_docs

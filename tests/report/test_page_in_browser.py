@@ -75,6 +75,7 @@ def test_it_opens_with_tables_figures_and_what_went_wrong(page: Page) -> None:
         "no_cycles",
         "other",
         "columns",
+        "choices",
         "efficiency",
         "datasets",
         "cost",

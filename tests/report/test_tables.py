@@ -13,7 +13,7 @@ from fsgc.workspace import Workspace
 
 KEYS = [
     *("d_a", "d_b", "ablation", "pooling", "variants", "discriminant", "discriminant_pn", "no_cycles"),
-    *("other", "columns", "efficiency", "datasets"),
+    *("other", "columns", "choices", "efficiency", "datasets"),
 ]
 
 

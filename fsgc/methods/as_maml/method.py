@@ -5,6 +5,7 @@ Ma et al.: Adaptive-Step Graph Meta-Learner for Few-Shot Graph Classification, C
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
@@ -41,7 +42,8 @@ class AsMamlSettings:
     Attributes:
         inputs: `dataset`, the node features of the dataset, `degree`, the degree as a number (the authors of the
             paper on TRIANGLES, Letter-High, ENZYMES and Reddit), or `log_degree`, the logarithm of one more than it:
-            with the degrees of Reddit, up to 3062, the first steps end in a loss that is NaN.
+            with the degrees of Reddit, up to 3062, the first steps end in a loss that is NaN. Features that the
+            experiment names, such as `structural`, are not replaced.
         width: of the convolutions.
         levels: convolutions, each followed by a pooling.
         ratio: share of a graph's nodes that a pooling keeps.
@@ -87,6 +89,10 @@ class AsMamlSettings:
             raise SettingsError(
                 f"max_steps must be at least min_steps ({self.min_steps}), got {self.max_steps}", key="max_steps"
             )
+
+    def without_replacement(self) -> AsMamlSettings:
+        """The same for node features that the experiment names: degrees do not stand in for them."""
+        return replace(self, inputs="dataset")
 
 
 class Adapted(NamedTuple):
