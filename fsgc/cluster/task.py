@@ -16,13 +16,13 @@ from typing import Any
 from fsgc.cluster.parcels import Parcel, pack, unpack
 from fsgc.errors import FsgcError, SettingsError
 from fsgc.provenance import commit
-from fsgc.recipes import digest, recipe, recorded
+from fsgc.recipes import digest, recorded
 from fsgc.tables.grid import TABLES, CellKey
 from fsgc.tables.plan import Work, work_of
 from fsgc.tables.processes import LINES_OF_A_REASON
 from fsgc.tables.status import METRICS
 
-MODEL_FILES = ("model.pt", "model.json", "curves")
+MODEL_FILES = ("model.pt", "model.json", "curves", "trained_from.json")
 CELL_FILES = ("outcomes.bin", "episodes.parquet", "scores.zarr", METRICS)  # the record last: with it, a cell is done
 
 
@@ -108,11 +108,12 @@ class Orders:
 
     def of(self, works: Sequence[Work]) -> Order:
         """The order that computes the cells of a model; a model that is there already goes with it."""
-        from fsgc.tables.worker import MODELS, is_trained
+        from fsgc.tables.trained import is_trained
+        from fsgc.tables.worker import MODELS
 
         recipes = {work.cell.name: _digests(work) for work in works}
         stores, first = stores_of(works), works[0]
-        if is_trained(MODELS / first.model, digest(recipe("train", first.experiment))):
+        if is_trained(MODELS / first.model, first.experiment):
             stores += model_places(first)
         return Order(tuple(recipes), self.params, recipes, stores, self.state, self.threads, self.commit)
 
@@ -159,11 +160,12 @@ def _compute(works: list[Work], project: Path, threads: int) -> None:
 def _finished(works: Sequence[Work], project: Path, order: Order) -> dict[str, Parcel]:
     """The model, unless it was sent, and the cells that have got their record, which is written last."""
     from fsgc.evaluation.results import write_json
-    from fsgc.tables.worker import MODELS, is_trained
+    from fsgc.tables.trained import is_trained
+    from fsgc.tables.worker import MODELS
 
     places: list[str] = []
     first = works[0]
-    if is_trained(project / MODELS / first.model, digest(recipe("train", first.experiment))):
+    if is_trained(project / MODELS / first.model, first.experiment):
         places += (place for place in model_places(first) if place not in order.stores)
     for work in works:
         record = project / TABLES / cell_places(work)[-1]

@@ -28,7 +28,7 @@ from fsgc.tables.grid import CELLS, TABLES, CellKey
 from fsgc.tables.plan import Work, work_of
 from fsgc.tables.preparation import timed_preparation
 from fsgc.tables.status import METRICS
-from fsgc.training.model_file import read_report
+from fsgc.tables.trained import MODEL, is_trained, write_note
 from fsgc.workspace import Workspace
 
 MODELS = TABLES / "models"
@@ -44,13 +44,14 @@ def compute(works: list[Work], project: Path = Path()) -> None:
     workspace = Workspace(project / TABLES / "data")
     first = works[0]
     model = project / MODELS / first.model
-    identity = digest(recipe("train", first.experiment))
-    if not is_trained(model, identity):
-        print(train.run(workspace, first.experiment, model / "model.pt", model / "curves", identity), flush=True)
+    if not is_trained(model, first.experiment):
+        identity = digest(recipe("train", first.experiment))
+        print(train.run(workspace, first.experiment, model / MODEL, model / "curves", identity), flush=True)
+        write_note(model, first.experiment)
     for work in works:
         out = project / CELLS / work.cell.name
         made_by = recorded(work.experiment)
-        evaluate.run(workspace, work.experiment, model / "model.pt", out, made_by, METRICS)
+        evaluate.run(workspace, work.experiment, model / MODEL, out, made_by, METRICS)
         print(f"{work.cell.name} done", flush=True)
 
 
@@ -74,14 +75,6 @@ def prepare_stores(works: list[Work], project: Path = Path()) -> list[str]:
         except FsgcError as error:
             failed[blamed] = str(error)
     return list(failed.values())
-
-
-def is_trained(model: Path, identity: str) -> bool:
-    """Whether the model is there, and was trained by this recipe."""
-    try:
-        return (model / "model.pt").exists() and read_report(model / "model.pt").recipe == identity
-    except FsgcError:
-        return False
 
 
 def _end_with_parent() -> None:

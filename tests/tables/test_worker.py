@@ -82,7 +82,9 @@ def test_computed_cells_are_current_and_tell_everything(project: Path) -> None:
     assert wl == asdict(KernelSettings())
 
 
-def test_what_is_trained_by_this_recipe_is_not_trained_again(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def calls(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The methods that are trained during a test."""
     calls: list[str] = []
     plain = train.run
 
@@ -91,6 +93,10 @@ def test_what_is_trained_by_this_recipe_is_not_trained_again(project: Path, monk
         return plain(*arguments)
 
     monkeypatch.setattr(train, "run", counted)
+    return calls
+
+
+def test_what_is_trained_by_this_recipe_is_not_trained_again(project: Path, calls: list[str]) -> None:
     works = [work for work in _works(project).values() if work.cell.model == "gin"]
     model = project / MODELS / works[0].model
     before = (model / "model.pt").read_bytes()
@@ -105,6 +111,28 @@ def test_what_is_trained_by_this_recipe_is_not_trained_again(project: Path, monk
     compute(works, project)
     assert calls == ["gin", "gin"]
     assert (model / "model.pt").read_bytes() == before
+    (model / "trained_from.json").unlink()
+    compute(works, project)
+    assert calls == ["gin"] * 3, "nobody knows from what data it is"
+
+
+@pytest.mark.parametrize(
+    ("section", "change", "trained"),
+    [
+        ("split", {"held_out_share": 0.3}, ["gin"]),
+        ("episodes", {**PARAMS["episodes"], "val": 7}, ["gin"]),
+        ("episodes", {**PARAMS["episodes"], "test": 21}, []),
+    ],
+)
+def test_a_model_is_trained_again_when_the_data_it_learns_from_are_others(
+    project: Path, calls: list[str], section: str, change: dict[str, Any], trained: list[str]
+) -> None:
+    (project / "params.yaml").write_text(yaml.safe_dump({**PARAMS, section: change}))
+    works = [work for work in _works(project).values() if work.cell.model == "gin"]
+    assert prepare_stores(works, project) == []
+    compute(works, project)
+    assert calls == trained
+    assert {status_of(work, project).state for work in works} == {State.CURRENT}
 
 
 @pytest.mark.parametrize(
