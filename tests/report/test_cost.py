@@ -43,7 +43,7 @@ def test_what_is_spent_is_added_up_by_row_and_by_column(cells_root: Path) -> Non
     _add(cells_root, CellKey("triangles", 5, "wl", 0), 0, 120)
     table = _table(cells_root)
     assert [row.title for row in table.rows] == [
-        "All cells", "The first seed of all rows", "WL", "PN", "ENZYMES, 10-shot", "TRIANGLES, 5-shot",
+        "All cells", "One seed of all rows", "WL", "PN", "ENZYMES, 10-shot", "TRIANGLES, 5-shot",
     ]  # fmt: skip
     assert [row.group for row in table.rows] == [*[""] * 2, *["A row"] * 2, *["A column"] * 2]
     pn, column = _record(table, "pn"), _record(table, "triangles-5shot")
@@ -52,10 +52,14 @@ def test_what_is_spent_is_added_up_by_row_and_by_column(cells_root: Path) -> Non
     assert (column["cells"], column["core_hours"]) == (3, pytest.approx((3660 + 3060 + 120) / 3600))
     everything = _record(table, "everything")
     assert everything["core_hours"] == pytest.approx((3660 + 3060 + 630 + 120) / 3600)
-    assert _record(table, "one seed")["core_hours"] == pytest.approx((3660 + 630 + 120) / 3600)
+    one_seed = _record(table, "one seed")
+    assert (one_seed["cells"], one_seed["core_hours"]) == (3, pytest.approx((3300 + 60 + 630 + 120) / 3600))
     # On paper: 1 worker does all, one after the other; 8 are more than there are tasks, so the longest decides.
     one = 3660 + 3060 + 630 + 120 + 4 * MEASURED.transfer + MEASURED.submit + MEASURED.receive
     assert everything["hours_1_workers"] == pytest.approx(one / 3600, abs=1e-6)
+    # 2 take the longest two first; the fourth is begun by the one that had the longest, before the third ends.
+    two = 3660 + 120 + 2 * MEASURED.transfer + MEASURED.submit + MEASURED.receive
+    assert everything["hours_2_workers"] == pytest.approx(two / 3600, abs=1e-6)
     for workers in (8, 64):
         assert everything[f"hours_{workers}_workers"] == pytest.approx((3660 + OVERHEAD) / 3600, abs=1e-6)
     assert any(
