@@ -1,7 +1,8 @@
 """Finding the compiled library of a module.
 
 A module `x.py` may have an `x.cpp` beside it, which the install compiles where there is a compiler, once for each kind
-of processor (`setup.py`): to `_x_avx512.….so` and `_x_avx2.….so`. A library has plain C functions on arrays of floats:
+of processor (`setup.py`): to `_x_avx512_….so` and `_x_avx2_….so`, with a digest of the source in the name, so that none
+but that of the source at hand is taken. A library has plain C functions on arrays of floats:
 nothing of it depends on the versions of Python or PyTorch. `FSGC_NATIVE=0` in the environment does without them, and
 `FSGC_NATIVE=avx2` takes those for AVX2 on a processor that has AVX-512, too.
 """
@@ -14,13 +15,17 @@ from functools import cache
 from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
 
+import torch
 from torch import Tensor
 
 from fsgc.errors import FsgcError
+from fsgc.native.sources import library_name
 
 SWITCH = "FSGC_NATIVE"
 PROCESSORS = ("avx512", "avx2")
 """The kinds of processors that there are libraries for, the fastest first."""
+TYPES = (torch.float32, torch.int64, torch.int32, torch.uint8, torch.bool)
+"""What arrays may hold; numbers of other precision would be read as if they were of this one."""
 
 
 def library(module_file: str) -> ctypes.CDLL | None:
@@ -34,10 +39,10 @@ def library(module_file: str) -> ctypes.CDLL | None:
 @cache
 def _found(module_file: str) -> tuple[ctypes.CDLL | None, str]:
     """The library, and the kind of processor that it is for."""
-    module = Path(module_file)
-    for processor in _wanted():
+    source = Path(module_file).with_suffix(".cpp")
+    for processor in _wanted() if source.exists() else ():
         for suffix in EXTENSION_SUFFIXES:
-            path = module.with_name(f"_{module.stem}_{processor}{suffix}")
+            path = source.with_name(library_name(source, processor) + suffix)
             try:
                 found = ctypes.CDLL(str(path))
             except OSError:  # not there, or made for another machine
@@ -77,4 +82,5 @@ def address(tensor: Tensor | None) -> ctypes.c_void_p:
         return ctypes.c_void_p()
     assert tensor.is_contiguous(), "compiled code takes contiguous arrays"
     assert tensor.device.type == "cpu", "compiled code takes arrays of the host"
+    assert tensor.dtype in TYPES, f"compiled code takes no arrays of {tensor.dtype}"
     return ctypes.c_void_p(tensor.data_ptr())

@@ -13,6 +13,7 @@ import torch
 
 from fsgc.errors import FsgcError
 from fsgc.native.library import address, library
+from fsgc.native.sources import library_name
 
 COMPILER = shutil.which("g++")
 SUFFIX = sysconfig.get_config_var("EXT_SUFFIX")
@@ -37,7 +38,7 @@ def module(tmp_path: Path) -> Path:
 
 def compile_it(module: Path, *flags: str, processor: str = "avx512") -> None:
     assert COMPILER is not None
-    target = module.with_name(f"_{module.stem}_{processor}{SUFFIX}")
+    target = module.with_name(library_name(module.with_suffix(".cpp"), processor) + SUFFIX)
     subprocess.run([COMPILER, *flags, "-shared", "-fPIC", module.with_suffix(".cpp"), "-o", target], check=True)
 
 
@@ -88,8 +89,30 @@ def test_the_environment_can_do_without(module: Path, monkeypatch: pytest.Monkey
 
 
 def test_a_damaged_library_is_not_used(module: Path) -> None:
-    module.with_name(f"_{module.stem}_avx512{SUFFIX}").write_bytes(b"no library")
+    module.with_name(library_name(module.with_suffix(".cpp"), "avx512") + SUFFIX).write_bytes(b"no library")
     assert library(str(module)) is None
+
+
+@pytest.mark.skipif(COMPILER is None, reason="no g++")
+@pytest.mark.parametrize("changed", ["doubling.cpp", "factor.h", "deep.h"])
+def test_a_library_of_an_older_source_is_not_used(module: Path, changed: str) -> None:
+    """Its functions may take other arguments, or compute something else."""
+    source = module.with_suffix(".cpp")
+    source.write_text('#include "factor.h"\n' + source.read_text())
+    module.with_name("factor.h").write_text('#include "deep.h"\n')
+    module.with_name("deep.h").write_text("// nothing\n")
+    compile_it(module)
+    before = library_name(source, "avx512")
+    file = module.with_name(changed)
+    file.write_text(file.read_text() + "// edited\n")
+    assert library_name(source, "avx512") != before
+    assert library(str(module)) is None
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16, torch.float16])
+def test_numbers_of_another_precision_are_not_read_as_if_they_were_single(dtype: torch.dtype) -> None:
+    with pytest.raises(AssertionError, match=f"takes no arrays of {dtype}"):
+        address(torch.zeros(3, dtype=dtype))
 
 
 def test_addresses_are_of_contiguous_arrays_of_the_host() -> None:

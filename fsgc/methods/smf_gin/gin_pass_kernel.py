@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
 from fsgc.native.lease import Lease
-from fsgc.native.library import library
+from fsgc.native.library import TYPES, library
 from fsgc.nn.convs import GINConv
 from fsgc.nn.gin_read_outs import GINReadOuts
 from fsgc.nn.graph_tensors import GraphBatch, GraphTensors
@@ -162,6 +162,7 @@ def _address(tensor: Tensor | None) -> int:
         return 0
     assert tensor.is_contiguous()
     assert tensor.is_cpu
+    assert tensor.dtype in TYPES
     return tensor.data_ptr()
 
 
