@@ -42,6 +42,11 @@ class Keys:
     preset: str = DEFAULT_PRESET
     features: str = OWN_FEATURES
 
+    @property
+    def other_features(self) -> str:
+        """The node features if they are not the dataset's own, else nothing."""
+        return "" if self.features == OWN_FEATURES else self.features
+
 
 @runtime_checkable
 class ReplacesFeatures(Protocol):

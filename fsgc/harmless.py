@@ -54,6 +54,11 @@ _SAME_WEIGHTS = tuple(
 _FOUR_DATASETS = ("triangles", "enzymes", "graph_r52", "coil_del")
 _SAME_STEPS_OF_MAML = tuple(f"four steps and scores of maml on {key}" for key in _FOUR_DATASETS)
 
+_REFUSES = "mixed precision is refused where a method cannot be trained in it"
+_OTHER_NUMBERS = "arrays of other numbers than it reads are refused"
+# From the raw files, on the machine that had computed them: the same answer to every query.
+_COMPUTED_AGAIN = ("enzymes-5shot-wl-seed0", "letter_high-5shot-gat-seed2", "enzymes-5shot-discriminant-seed0")
+
 _SCIPY_LATER = "SciPy is loaded for features that need it; what is computed is the same"
 # Tables and codes of every feature that a dataset has, before and after: the same bytes.
 _SAME_FEATURES = tuple(f"node features of {key}" for key in _FOUR_DATASETS)
@@ -75,19 +80,48 @@ EDITS = (
     ),
     Edit(
         "fsgc.methods.learned",
-        "e1fd2c38facd4b61",
+        "1da15fc0ca3e2bc3",
         "488206fdbb273bb9",
-        f"a step's values and speed are noted only where a progress bar shows them; {_OUT_OF_THE_METHOD}",
+        f"a step's values and speed are noted only where a progress bar shows them; {_OUT_OF_THE_METHOD}; {_REFUSES}",
         ("triangles-5shot-gcn-seed1", "triangles-5shot-gat-seed2", "enzymes-5shot-pn-seed0", *_SAME_WEIGHTS),
     ),
     Edit(
         "fsgc.training.callbacks",
-        "05fe32a0bf121771",
+        "77247eac32dd5e62",
         "6df704ca72573f85",
-        f"a step's values and speed are noted only where a progress bar shows them; {_OUT_OF_THE_METHOD}",
+        f"a step's values and speed are noted only where a progress bar shows them; {_OUT_OF_THE_METHOD}; a resumed "
+        "training makes up for the last step of a schedule that goes by validation; others are the same",
         ("triangles-5shot-gcn-seed1", "triangles-5shot-gat-seed2", "enzymes-5shot-pn-seed0", *_SAME_WEIGHTS),
     ),
-    Edit("fsgc.training.fit", "6867b2a026897b6b", "ff7593e1e29e1a38", _OUT_OF_THE_METHOD, _SAME_WEIGHTS),
+    Edit(
+        "fsgc.training.fit",
+        "519944a5a37068d8",
+        "ff7593e1e29e1a38",
+        f"{_OUT_OF_THE_METHOD}; {_REFUSES}; a run with nothing left to train writes its curves",
+        _SAME_WEIGHTS,
+    ),
+    Edit(
+        "fsgc.training.run",
+        "08322085df8ef5bb",
+        "b026245ec92c608c",
+        "a function that nothing used any more is gone",
+        _SAME_WEIGHTS,
+    ),
+    Edit(
+        "fsgc.steps.train",
+        "2a6f0e3c0ca37482",
+        "a6aa7f839cbadbd2",
+        "checkpoints are kept apart by the prepared store they come from",
+        _SAME_WEIGHTS,
+    ),
+    Edit(
+        "fsgc.evaluation.outcomes",
+        "aaefb582b2d1156b",
+        "8047e540cfd08273",
+        "a function was cut in two; what is written and read is the same",
+        _COMPUTED_AGAIN,
+    ),
+    Edit("fsgc.methods.gsm.method", "1652cd974c802b16", "897e3c3edcce3076", _REFUSES, _SAME_WEIGHTS),
     Edit("fsgc.training.trainee", "bd70c110a4390ff5", "", _OUT_OF_THE_METHOD, _SAME_WEIGHTS),
     Edit(
         "fsgc.nn.pooling",
@@ -133,7 +167,13 @@ EDITS = (
     ),
     _for_avx2_too("fsgc.nn.gin_kernel", "2ec6210af53625f9", "97fe975b067c57e1"),
     _for_avx2_too("fsgc.nn.folded_kernel", "ddbdd81bfa516c66", "a1cb94a312a9dbbb"),
-    _for_avx2_too("fsgc.methods.smf_gin.gin_pass_kernel", "58843f7879402c88", "25df0e7b1d4759d9"),
+    Edit(
+        "fsgc.methods.smf_gin.gin_pass_kernel",
+        "f1df66b866eb8b3c",
+        "25df0e7b1d4759d9",
+        f"{_FOR_AVX2_TOO}; {_OTHER_NUMBERS}",
+        ("gin_pass_kernel for AVX-512", *_SAME_WEIGHTS),
+    ),
     _for_avx2_too("fsgc.methods.smf_gin.episode_loss_kernel", "fb29342a3fddfda9", "6afe72d285568b2c"),
     _for_avx2_too("fsgc.methods.faith.neighbour_kernel", "8d12019545de00a3", "b4a9a0c1853eba51"),
     _for_avx2_too("fsgc.methods.as_maml.adaptation_kernel", "713bb84cac565aee", "81dcd15ac96dd439"),
@@ -150,25 +190,28 @@ EDITS = (
     ),
     Edit(
         "fsgc.methods.maml.method",
-        "1fdc52d346dfde31",
+        "5874f3ea6733cef8",
         "3b8210b49c75fe66",
-        "compiled code is told whether features are one-hot",
-        _SAME_STEPS_OF_MAML,
+        f"compiled code is told whether features are one-hot; {_REFUSES}",
+        (*_SAME_STEPS_OF_MAML, *_SAME_WEIGHTS),
     ),
     Edit(
         "fsgc.methods.as_maml.method",
-        "d95390be75450608",
+        "51120fbf94a0c244",
         "d74a3b61a11bb3e6",
-        "one more kind of inputs, for Reddit; features that the experiment names are not replaced by degrees",
-        tuple(f"four steps and scores of as_maml on {key}" for key in _FOUR_DATASETS),
+        "one more kind of inputs, for Reddit; features that the experiment names are not replaced by degrees; "
+        f"{_REFUSES}",
+        (*(f"four steps and scores of as_maml on {key}" for key in _FOUR_DATASETS), *_SAME_WEIGHTS),
     ),
     Edit(
         "fsgc.native.library",
-        "5663a36068bc5a30",
+        "cae6fd30d499769b",
         "379ba7ce4113c29c",
-        "it chooses between libraries for AVX-512 and for AVX2, and lists those at hand with their processor",
-        ("gin_kernel for AVX-512", "episode_kernel for AVX-512"),
+        "it chooses between libraries for AVX-512 and for AVX2, takes none of an older source, and lists those at hand "
+        f"with their processor; {_OTHER_NUMBERS}",
+        ("gin_kernel for AVX-512", "episode_kernel for AVX-512", *_SAME_WEIGHTS),
     ),
+    Edit("fsgc.native.sources", "73cbf4c9658765d2", "", "it names the files of libraries", _SAME_WEIGHTS),
 )
 
 

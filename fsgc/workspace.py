@@ -76,11 +76,11 @@ class Workspace:
 
     def training(self, keys: Keys, scope: Scope) -> Path:
         """Checkpoints of an unfinished training, kept to be resumed; outside DVC's outputs, which it deletes first."""
-        return self.root / ".training" / named(keys, scope)
+        return self.root / ".training" / model_name(keys, scope)
 
     def training_lock(self, keys: Keys, scope: Scope) -> Path:
         """The lock file of that directory: two trainings at once would clear and overwrite each other's checkpoints."""
-        return self.root / ".training" / f"{named(keys, scope)}.lock"
+        return self.root / ".training" / f"{model_name(keys, scope)}.lock"
 
     def note(self, store: Path) -> Path:
         """The file that tells by which recipe a store was made."""
@@ -92,9 +92,8 @@ class Workspace:
         return [each for kind in ("splits", "episodes", "prepared") for each in notes.glob(f"{kind}/{dataset}-*.json")]
 
     def notes_after_split(self, dataset: str, seed: int) -> list[Path]:
-        """The notes of all stores that were made of a split: episodes, and what methods have prepared."""
-        notes = self.root / ".recipes"
-        return [*notes.glob(f"episodes/{dataset}-*shot-seed{seed}.json"), *notes.glob(f"prepared/{dataset}-*.json")]
+        """The notes of the episodes that were drawn from a split; what methods prepare draws a split of its own."""
+        return [*(self.root / ".recipes").glob(f"episodes/{dataset}-*shot-seed{seed}.json")]
 
     def episode_stores(self, dataset: str) -> list[Path]:
         """Every episode store of a dataset that exists, in the order of their names."""
@@ -105,6 +104,12 @@ def named(keys: Keys, scope: Scope) -> str:
     """`dataset-5shot-model-seed0`, without what does not matter."""
     parts = [keys.dataset, f"{keys.shots}shot" if scope.shots else "", as_name(keys.model)]
     return "-".join(filter(None, [*parts, f"seed{keys.seed}" if scope.seed else ""]))
+
+
+def model_name(keys: Keys, scope: Scope) -> str:
+    """The same for a trained model, which varies with the node features too: `dataset-5shot-model-seed0-structural`."""
+    other = keys.other_features
+    return f"{named(keys, scope)}-{as_name(other)}" if other else named(keys, scope)
 
 
 @dataclass(frozen=True)

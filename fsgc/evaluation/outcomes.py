@@ -150,18 +150,8 @@ class Outcomes:
     @classmethod
     def load(cls, path: Path) -> Outcomes:
         """Read and check a file written by `save`."""
+        header, payload = read_outcomes(path)
         try:
-            line, _, payload = path.read_bytes().partition(b"\n")
-        except FileNotFoundError:
-            raise StoreError(f"{path} does not exist; evaluate the model to write it") from None
-        except OSError as error:
-            raise StoreError(f"{path} cannot be read ({error})") from error
-        try:
-            header = json.loads(line)
-            if (header.get("kind"), header.get("version")) != (KIND, VERSION):
-                raise StoreError(f"{path} does not hold outcomes of this version of fsgc; evaluate the model again")
-            if header.pop("sha256", None) != _digest(header, payload):
-                raise StoreError(f"{path} is damaged (its SHA-256 is another); evaluate the model again")
             return cls._from(header, payload)
         except (ValueError, KeyError, TypeError, AttributeError, SettingsError, lzma.LZMAError, RuntimeError) as error:
             raise StoreError(f"{path} is damaged ({error!r}); evaluate the model again") from error
@@ -178,6 +168,25 @@ class Outcomes:
         confusion = np.array(header["confusion"], dtype=np.int64).reshape((len(stream.sizes),) * 2)
         correct = _unpack(payload, header["order"], header["codec"], stream)
         return cls(correct, stream, header["test_episodes"], tuple(header["classes"]), confusion)
+
+
+def read_outcomes(path: Path) -> tuple[dict[str, Any], bytes]:
+    """The header and the packed outcomes of a file, checked against its digest but not yet unpacked."""
+    try:
+        line, _, payload = path.read_bytes().partition(b"\n")
+    except FileNotFoundError:
+        raise StoreError(f"{path} does not exist; evaluate the model to write it") from None
+    except OSError as error:
+        raise StoreError(f"{path} cannot be read ({error})") from error
+    try:
+        header: dict[str, Any] = json.loads(line)
+        if (header.get("kind"), header.get("version")) != (KIND, VERSION):
+            raise StoreError(f"{path} does not hold outcomes of this version of fsgc; evaluate the model again")
+        if header.pop("sha256", None) != _digest(header, payload):
+            raise StoreError(f"{path} is damaged (its SHA-256 is another); evaluate the model again")
+    except (ValueError, TypeError, AttributeError) as error:
+        raise StoreError(f"{path} is damaged ({error!r}); evaluate the model again") from error
+    return header, payload
 
 
 def _line(header: dict[str, Any]) -> bytes:

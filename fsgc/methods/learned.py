@@ -56,10 +56,12 @@ class LearnedMethod(nn.Module, Method):
 
     Attributes:
         trains_on: `episodes`, the stored ones, or `graphs`, where `train_batches` draws its own batches.
+        mixed_precision: whether it can be trained in it; one that writes out gradients of its own cannot.
         trainer: Lightning's, while it is trained.
     """
 
     trains_on: ClassVar[str] = "episodes"
+    mixed_precision: ClassVar[bool] = True
     trainer: Any = None
 
     def __init__(self) -> None:

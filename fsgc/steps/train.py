@@ -5,11 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 from fsgc.experiment import Experiment
-from fsgc.files import replacing
+from fsgc.files import remove, replacing
 from fsgc.methods.contract import Run
 from fsgc.methods.registry import method_entry
+from fsgc.recipes import digest, recipe
 from fsgc.steps.open import open_episodes
-from fsgc.training.run import clear_state, fit_model, training_line
+from fsgc.training.run import fit_model, training_line
 from fsgc.workspace import Workspace
 
 
@@ -24,12 +25,14 @@ def run(workspace: Workspace, experiment: Experiment, out: Path, curves: Path, i
         identity: the digest of this step's recipe: a run of other code or settings is not resumed.
     """
     episodes = open_episodes(workspace, experiment)
-    scope = method_entry(experiment.keys.model).method().trained_for
+    method = method_entry(experiment.keys.model).method()
+    kept = workspace.training(experiment.keys, method.trained_for)
     training = Run(
         episodes=episodes,
         settings=experiment.training.train,
         seed=experiment.keys.seed,
-        state=workspace.training(experiment.keys, scope),
+        # Epochs that were trained with another prepared store are not resumed.
+        state=kept / digest(recipe("prepare", experiment)) if method.preparation else kept,
         curves=curves,
         identity=identity,
     )
@@ -37,7 +40,7 @@ def run(workspace: Workspace, experiment: Experiment, out: Path, curves: Path, i
     if not curves.exists():
         _write_no_curves(curves)
     model.save(out)
-    clear_state(training)
+    remove(kept)
     return training_line(model, experiment.training.train.monitor)
 
 

@@ -15,13 +15,13 @@ from typing import Any
 import yaml
 
 from fsgc.errors import SettingsError
-from fsgc.experiment import OWN_FEATURES, Experiment
+from fsgc.experiment import Experiment
 from fsgc.files import replacing
 from fsgc.methods.registry import method_entry
 from fsgc.recipes import as_json, recipe
 from fsgc.settings import PARAMS_FILE, load_params
 from fsgc.tables.grid import TABLES, CellKey, Grid
-from fsgc.workspace import named
+from fsgc.workspace import model_name, named
 
 PLAN_FILE = TABLES / "plan.yaml"
 NOTHING = "recipes/nothing.json"  # stands where a method wants nothing prepared
@@ -74,9 +74,8 @@ def work_of(cell: CellKey, params: Mapping[str, Any]) -> Work:
     """What computes a cell under the given settings."""
     experiment = cell.experiment(params)
     method = method_entry(cell.model).method()
-    inputs = "" if cell.features == OWN_FEATURES else f"-{cell.features}"
     prepared = named(experiment.keys, method.preparation.scope) if method.preparation else ""
-    return Work(cell, experiment, named(experiment.keys, method.trained_for) + inputs, prepared)
+    return Work(cell, experiment, model_name(experiment.keys, method.trained_for), prepared)
 
 
 def plan_of(works: list[Work]) -> dict[str, Any]:

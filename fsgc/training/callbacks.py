@@ -14,6 +14,8 @@ from fsgc.random import generator
 from fsgc.training.live import LiveRows, TrainingError
 
 if TYPE_CHECKING:
+    from torch.optim.lr_scheduler import ReduceLROnPlateau
+
     from fsgc.training.trainee import Trainee
 
 
@@ -55,11 +57,25 @@ class Curves(pl.Callback):
         """Resume from a checkpoint."""
         self.rows = list(state_dict["rows"])
 
-    def on_train_start(self, _trainer: pl.Trainer, _module: pl.LightningModule) -> None:
-        """Open the curves and write the rows of the epochs before."""
-        self._live = LiveRows(self.directory)
+    def write_all(self) -> None:
+        """Write the rows of a run that has nothing left to train."""
+        self._open().close()
+
+    def _open(self) -> LiveRows:
+        live = LiveRows(self.directory)
         for row in self.rows:
-            self._live.write(row)
+            live.write(row)
+        return live
+
+    def on_train_start(self, trainer: pl.Trainer, _module: pl.LightningModule) -> None:
+        """Open the curves, write the rows of the epochs before, and make up for what their last checkpoint lacks.
+
+        Lightning steps schedules that go by a validation value after it has saved the epoch, and not when it resumes.
+        """
+        self._live = self._open()
+        for schedule in trainer.lr_scheduler_configs if self.rows else ():
+            if schedule.reduce_on_plateau:
+                cast("ReduceLROnPlateau", schedule.scheduler).step(self.rows[-1][str(schedule.monitor)])
 
     def on_train_epoch_start(self, _trainer: pl.Trainer, _module: pl.LightningModule) -> None:
         """Start the clock of the epoch."""

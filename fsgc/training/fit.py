@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from fsgc.methods.learned import LearnedMethod
 
 
+FULL_PRECISION = "32-true"
+
+
 def fit(method: LearnedMethod, run: Run) -> FitReport:
     """Train a method and leave it with the weights of its best epoch.
 
@@ -39,6 +42,11 @@ def fit(method: LearnedMethod, run: Run) -> FitReport:
     if method.trains_on == "episodes" and not settings.episodes_per_epoch and settings.max_epochs > stored:
         raise SettingsError(
             f"train.max_epochs: {settings.max_epochs} epochs, but {stored} are stored; raise episodes.train_epochs"
+        )
+    if settings.precision != FULL_PRECISION and not method.mixed_precision:
+        raise SettingsError(
+            f"train.precision must be {FULL_PRECISION!r} for this method, which steps through gradients that are "
+            f"written out for it, got {settings.precision!r}"
         )
     # Other code, settings, data or PyTorch than began a run must not resume it.
     identity = f"{run.identity} {episodes.identity()} torch {torch.__version__}"
@@ -76,7 +84,10 @@ def fit(method: LearnedMethod, run: Run) -> FitReport:
         except SIGTERMException:  # asked to end, Lightning exits with code 0, as if the training were done
             raise SystemExit(128 + signal.SIGTERM) from None
         last = checkpoints.files.load_checkpoint(state / LAST)
-    rows.load_state_dict(last["callbacks"]["Curves"])
+        rows.load_state_dict(last["callbacks"]["Curves"])
+    else:
+        rows.load_state_dict(last["callbacks"]["Curves"])
+        rows.write_all()  # DVC deletes the curves before it runs a stage
     chosen = checkpoints.best()
     method.load_state_dict(chosen["state_dict"])
     method.move("cpu")

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import torch
 
-from fsgc.files import remove
 from fsgc.methods.contract import Method, Run, TaskShape
 from fsgc.methods.registry import method_entry
 from fsgc.random import generator
@@ -41,11 +40,6 @@ def fit_model(training: Training, run: Run) -> TrainedModel:
         features=episodes.feature_names,
     )
     return TrainedModel(origin, training.method, report, method, shape, ModelInputs.of(episodes))
-
-
-def clear_state(run: Run) -> None:
-    """Remove the checkpoints of a training whose model is written."""
-    remove(run.state)
 
 
 def training_line(model: TrainedModel, monitor: str) -> str:

@@ -9,13 +9,15 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
+from fsgc.data.catalog import dataset as catalog_entry
 from fsgc.data.graph_store import GraphStore
 from fsgc.data.splits import Split
-from fsgc.errors import StoreError
+from fsgc.errors import FsgcError, StoreError
 from fsgc.files import replacing
 from fsgc.integrity import read_sealed, write_sealed
 
 _REMEDY = "train it again"
+OWN_READER = "own"  # of a dataset of the user's, in the catalog
 
 
 def seen_path(model: Path) -> Path:
@@ -39,7 +41,8 @@ def check_unseen(model: Path, split: Split, graphs: GraphStore) -> str:
     """Refuse to test a model on classes it has seen.
 
     Returns:
-        What to warn of: that this cannot be told, since the graphs have changed; empty if there is nothing.
+        What to warn of: that this cannot be told, since the graphs have changed or there is no note; empty if there is
+        nothing.
 
     Raises:
         StoreError: a novel class was one that it was trained or chosen on, or the note is damaged.
@@ -48,7 +51,7 @@ def check_unseen(model: Path, split: Split, graphs: GraphStore) -> str:
     try:
         content = read_sealed(path, _REMEDY)
     except FileNotFoundError:  # trained by DVC, where a changed split is a reason to train again, or not trained at all
-        return ""
+        return _unknown(model, split.dataset)
     if content.get("model_sha256") != _digest(model):
         raise StoreError(f"{path} tells of another model than {model}; {_REMEDY}")
     if content.get("dataset") != split.dataset:
@@ -65,6 +68,20 @@ def check_unseen(model: Path, split: Split, graphs: GraphStore) -> str:
             "classes back"
         )
     return ""
+
+
+def _unknown(model: Path, dataset: str) -> str:
+    """What to warn of where no note tells; the classes of the benchmark's datasets are not moved."""
+    try:
+        own = catalog_entry(dataset).reader == OWN_READER
+    except FsgcError:
+        own = False
+    return (
+        f"nothing tells which classes of {dataset} {model} was trained on; with one of them among the novel ones, its "
+        "accuracy says nothing of new classes"
+        if own
+        else ""
+    )
 
 
 def _digest(model: Path) -> str:

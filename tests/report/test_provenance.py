@@ -51,7 +51,5 @@ def test_a_table_says_how_many_seeds_each_row_has() -> None:
     assert seed_notes({"PN": [5, 5], "GIN": [3, 1], "WL": [1], "GAT": [1, 3], "FAITH": []}) == [
         "Number of training seeds averaged: 5 (PN), 1 to 3 (GIN; GAT), 1 (WL)."
     ]
-    assert seed_notes({"PN": [1, 1], "GIN": []}) == [
-        "Every accuracy is of one training seed, and its interval says nothing about other seeds."
-    ]
+    assert seed_notes({"PN": [1, 1], "GIN": []}) == ["Every accuracy is of one training seed."]
     assert seed_notes({"PN": []}) == []

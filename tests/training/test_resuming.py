@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import tempfile
 from collections.abc import Callable
 from dataclasses import replace
@@ -16,13 +17,17 @@ import pytest
 import torch
 
 from fsgc.episodes.batches import Episodes
+from fsgc.errors import SettingsError
 from fsgc.methods.contract import Run
+from fsgc.methods.prototypical.method import PrototypicalNetwork
+from fsgc.methods.registry import METHODS
 from fsgc.training.callbacks import Curves
 from fsgc.training.run import fit_model
 from fsgc.training.settings import Training
 from fsgc.training.state import SealedCheckpoints
-from tests.fitting import LOOP, SMALL, fit_small, weights
+from tests.fitting import LOOP, SMALL, fit, fit_small, weights
 from tests.methods.conftest import make_episodes
+from tests.resuming import curves_after_resuming
 
 pytestmark = pytest.mark.usefixtures("outside_any_repository")
 
@@ -57,10 +62,41 @@ def test_a_run_that_died_goes_on_and_ends_the_same(
 def test_a_run_that_died_after_its_last_epoch_is_not_trained_further(tmp_path: Path, episodes: Episodes) -> None:
     method, report = fit_small(tmp_path, episodes, patience=1, max_epochs=4)
     stamp = (tmp_path / "state" / "last.ckpt").stat().st_mtime_ns
+    curves = tmp_path / "curves"
+    before = {path.name: np.genfromtxt(path, names=True)[path.stem].tolist() for path in curves.rglob("*.tsv")}
+    shutil.rmtree(curves)  # as DVC does before it runs a stage
     again, second = fit_small(tmp_path, episodes, patience=1, max_epochs=4)
+    assert len(before["loss.tsv"]) == report.epochs
+    assert {path.name: np.genfromtxt(path, names=True)[path.stem].tolist() for path in curves.rglob("*.tsv")} == before
     assert (tmp_path / "state" / "last.ckpt").stat().st_mtime_ns == stamp
     assert torch.equal(weights(method), weights(again))
     assert replace(second, peak_memory=0) == replace(report, peak_memory=0)
+
+
+def test_a_schedule_that_goes_by_validation_resumes_too(
+    tmp_path: Path, episodes: Episodes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Lightning steps such a schedule after it has saved the epoch; here every step of it halves the rate."""
+
+    def halving(self: PrototypicalNetwork) -> Any:
+        optimiser = torch.optim.Adam(self.parameters(), lr=1e-2)
+        plateau = torch.optim.lr_scheduler.ReduceLROnPlateau(optimiser, factor=0.5, patience=0, threshold=10)
+        return {"optimizer": optimiser, "lr_scheduler": {"scheduler": plateau, "monitor": "val_loss"}}
+
+    monkeypatch.setattr(PrototypicalNetwork, "configure_optimizers", halving)
+    curves_after_resuming(Training("pn", SMALL, LOOP), episodes, tmp_path)
+    last = torch.load(tmp_path / "undisturbed" / "state" / "last.ckpt", weights_only=True)
+    assert last["optimizer_states"][0]["param_groups"][0]["lr"] == 1e-2 / 2 ** (LOOP.max_epochs - 1)
+
+
+@pytest.mark.parametrize("model", ["maml", "as_maml", "gsm"])
+def test_mixed_precision_is_refused_where_gradients_are_written_out(
+    tmp_path: Path, episodes: Episodes, model: str
+) -> None:
+    training = Training(model, METHODS[model].method().settings_type(), replace(LOOP, precision="bf16-mixed"))
+    with pytest.raises(SettingsError, match=r"^train\.precision must be '32-true' for this method.*got 'bf16-mixed'$"):
+        fit(training, episodes, 0, tmp_path / "state", tmp_path / "curves")
+    assert not (tmp_path / "state").exists()
 
 
 def test_the_state_of_another_run_is_not_taken_up(tmp_path: Path, episodes: Episodes) -> None:

@@ -118,6 +118,7 @@ class AdaptiveStepMaml(LearnedMethod):
 
     settings_type = AsMamlSettings
     section = "as_maml"
+    mixed_precision = False
     episodes_at_once = 64
     any_way = False
 

@@ -95,6 +95,7 @@ class GraphSpectralMeasures(LearnedMethod):
 
     settings_type = GsmSettings
     section = "gsm"
+    mixed_precision = False
     preparation = Preparation(
         "fsgc.methods.gsm.prepare:make_superclasses", "superclasses", SuperClassSettings, Scope(shots=False, seed=True)
     )

@@ -90,6 +90,7 @@ class Maml(LearnedMethod):
     settings_type = MamlSettings
     section = "maml"
     any_way = False
+    mixed_precision = False
 
     def __init__(self, shape: TaskShape, settings: MamlSettings) -> None:
         super().__init__()
