@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,12 +17,12 @@ from fsgc.episodes.batches import Episodes
 from fsgc.episodes.settings import EpisodeSettings
 from fsgc.errors import SettingsError
 from fsgc.experiment import Experiment, Keys
-from fsgc.files import replacing
-from fsgc.recipes import as_json, recipe
+from fsgc.recipes import recipe
 from fsgc.settings import from_mapping
 from fsgc.steps import download, episodes, graphs, prepare, split
 from fsgc.steps.open import open_data, open_episodes
 from fsgc.steps.prepare import store_of
+from fsgc.store_notes import was_made_by, write_note
 from fsgc.training.checkpoint import restore
 from fsgc.training.settings import Training, TrainSettings
 from fsgc.workspace import Workspace
@@ -122,7 +121,7 @@ def ensure_graphs(workspace: Workspace, experiment: Experiment) -> None:
     """Have the graph store of an experiment's dataset."""
     entry = catalog_entry(experiment.keys.dataset)
     path = workspace.graphs(entry.key)
-    if not _is_made("graphs", path, workspace, experiment, any_settings=False):
+    if not _is_made("graphs", path, workspace, experiment):
         if not is_downloaded(entry, workspace.raw(entry.key)):
             log.info("downloading %s", entry.title)
             download.run(workspace, experiment)
@@ -144,8 +143,8 @@ def ensure_split(workspace: Workspace, experiment: Experiment, any_settings: boo
     ensure_graphs(workspace, experiment)
     keys = experiment.keys
     path = workspace.split(keys.dataset, keys.seed)
-    if path.exists() and not _is_made("split", path, workspace, experiment, any_settings):
-        # What was made of the old split has classes where they no longer belong. Without their notes these stores are
+    if not _is_made("split", path, workspace, experiment, any_settings):
+        # What was made of an older split has classes where they no longer belong. Without their notes these stores are
         # made again, also if this process ends before they are.
         for note in workspace.notes_after_split(keys.dataset, keys.seed):
             note.unlink(missing_ok=True)
@@ -171,27 +170,26 @@ def _ensure(
     """Run a step unless its store was made by the same recipe, or with `any_settings` by one of other settings."""
     if _is_made(step, path, workspace, experiment, any_settings):
         return
+    note = workspace.note(path)
+    note.unlink(missing_ok=True)  # a process that ends before it writes another leaves a store that has none
     log.info(make(workspace, experiment))
-    with replacing(workspace.note(path)) as partial:
-        partial.write_text(as_json(recipe(step, experiment)), encoding="utf-8")
+    write_note(note, path, recipe(step, experiment))
 
 
-def _is_made(step: str, path: Path, workspace: Workspace, experiment: Experiment, any_settings: bool) -> bool:
-    if not path.exists():
-        return False
-    made_by, wanted = _recipe_of(workspace.note(path)), json.loads(as_json(recipe(step, experiment)))
-    if any_settings and made_by:
-        made_by = {**made_by, "settings": wanted["settings"]}
-    return bool(made_by == wanted)
+def _is_made(step: str, path: Path, workspace: Workspace, experiment: Experiment, any_settings: bool = False) -> bool:
+    return was_made_by(workspace.note(path), path, recipe(step, experiment), any_settings)
 
 
-def _recipe_of(note: Path) -> Mapping[str, Any]:
-    """The recipe that a note tells; none if it is missing or damaged, and then the store is made again."""
-    try:
-        content = json.loads(note.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return content if isinstance(content, dict) else {}
+def stores_not_made(workspace: Workspace, experiment: Experiment) -> dict[str, Path]:
+    """Step -> its store, for every store an experiment reads that is missing or was made by another recipe."""
+    keys, prepared = experiment.keys, store_of(workspace, experiment)
+    stores = {
+        "graphs": workspace.graphs(keys.dataset),
+        "split": workspace.split(keys.dataset, keys.seed),
+        "episodes": workspace.episodes(keys.dataset, keys.shots, keys.seed),
+        **({"prepare": prepared.parent} if prepared else {}),
+    }
+    return {step: path for step, path in stores.items() if not _is_made(step, path, workspace, experiment)}
 
 
 def _data_experiment(

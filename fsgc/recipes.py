@@ -150,6 +150,18 @@ def code_of(modules: Iterable[str]) -> dict[str, str]:
     return dict(sorted(found.items()))
 
 
+def changed_since(when: float, modules: Iterable[str]) -> list[str]:
+    """Those of some modules of the package whose files, Python or C++, were written after a time (`time.time`)."""
+    ours = frozenset({PACKAGE})
+    sources = {module: _source(module, ours) for module in sorted(set(modules))}
+    return [module for module, source in sources.items() if source and _written(source) > when]
+
+
+def _written(source: Path) -> float:
+    files = [path for path in (source, source.with_suffix(".cpp")) if path.exists()]
+    return max((path.stat().st_mtime for path in files), default=0.0)
+
+
 @cache
 def _source(module: str, ours: frozenset[str]) -> Path | None:
     """The file of a module of the packages `ours`; None for any other module."""

@@ -9,8 +9,7 @@ from typing import Any
 
 import yaml
 
-from fsgc.api import ensure_episodes
-from fsgc.steps import prepare
+from fsgc.api import ensure_stores
 from fsgc.tables.grid import CELLS
 from fsgc.tables.plan import Work, load_works
 from fsgc.tables.status import METRICS
@@ -31,9 +30,7 @@ def make_project(project: Path, params: Mapping[str, Any] = PARAMS, lists: Mappi
     (project / "tables" / "params.yaml").write_text(yaml.safe_dump({"small": lists}))
     works, workspace = load_works(project), Workspace(project / "tables" / "data")
     for work in works:
-        ensure_episodes(workspace, work.experiment)
-        if work.prepared and not (workspace.root / "prepared" / work.prepared).exists():
-            prepare.run(workspace, work.experiment)
+        ensure_stores(workspace, work.experiment)
     return works
 
 

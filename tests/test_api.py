@@ -18,6 +18,7 @@ from fsgc.data.splits import SplitSettings, make_split
 from fsgc.errors import SettingsError, StoreError
 from fsgc.experiment import Experiment
 from fsgc.files import remove
+from fsgc.steps.open import open_data
 from fsgc.workspace import Workspace
 from tests.shapes import bare_shapes
 
@@ -60,6 +61,16 @@ def test_episodes_follow_their_split() -> None:
     after = fsgc.load_episodes("triangles_gen", shots=5)
     assert np.isin(after.store.val, split.held_out).all()
     assert not np.isin(after.store.train(0), split.held_out).any()
+
+
+def test_episodes_follow_a_split_that_was_deleted_too(workspace: Path) -> None:
+    """A damaged split is to be deleted, says the message; meanwhile its settings may have changed."""
+    fsgc.load_episodes("triangles_gen", shots=5, settings=SMALL)
+    Workspace(workspace).split("triangles_gen", 0).unlink()
+    split = fsgc.load_split("triangles_gen", settings=SplitSettings(held_out_share=0.15))
+    episodes = fsgc.load_episodes("triangles_gen", shots=5)
+    assert np.isin(episodes.store.val, split.held_out).all()
+    assert not np.isin(episodes.store.train(0), split.held_out).any()
 
 
 def _add_mine(project: Path, order: int) -> None:
@@ -118,7 +129,7 @@ def test_all_that_was_made_of_other_graphs_is_made_anew(
     assert kept == others | {"graphs/mine.json"}
 
 
-def _end(_: Path) -> None:
+def _end(*_: object) -> None:
     raise KeyboardInterrupt
 
 
@@ -131,7 +142,7 @@ def test_graphs_without_a_note_are_not_taken_for_the_old_ones(
     before = fsgc.load_graphs("mine").fingerprint()
     monkeypatch.chdir(second)
     with monkeypatch.context() as patch:
-        patch.setattr(api, "replacing", _end)
+        patch.setattr(api, "write_note", _end)
         with pytest.raises(KeyboardInterrupt):
             fsgc.load_graphs("mine")
     monkeypatch.chdir(first)
@@ -143,12 +154,18 @@ def test_features_can_be_chosen() -> None:
     assert episodes.features.rows().shape == (int(episodes.graphs.node_ptr[-1]), 1)
 
 
-def test_episodes_of_other_graphs_are_refused(workspace: Path) -> None:
+def _is_refused_where_nothing_is_made(workspace: Path, message: str) -> None:
+    """The stages of DVC open their stores as these are."""
+    with pytest.raises(StoreError, match=message):
+        open_data(Workspace(workspace), Experiment.from_params({}, dataset="triangles_gen", model="wl", shots=5))
+
+
+def test_graphs_that_something_else_put_there_are_made_anew(workspace: Path) -> None:
     episodes = fsgc.load_episodes("triangles_gen", 5, settings=SMALL)
-    order = np.arange(len(episodes.graphs))[::-1]
-    episodes.graphs.select(order).save(workspace / "graphs" / "triangles_gen.zarr")
-    with pytest.raises(StoreError, match="drawn from other graphs"):
-        fsgc.load_episodes("triangles_gen", 5)
+    before, path = episodes.graphs.fingerprint(), workspace / "graphs" / "triangles_gen.zarr"
+    episodes.graphs.select(np.arange(len(episodes.graphs))[::-1]).save(path)
+    _is_refused_where_nothing_is_made(workspace, "drawn from other graphs")
+    assert fsgc.load_episodes("triangles_gen", 5, settings=SMALL).graphs.fingerprint() == before
 
 
 @pytest.mark.parametrize(
@@ -163,8 +180,8 @@ def test_a_whole_store_in_the_wrong_place_is_refused(workspace: Path, wrong: str
         fsgc.load_episodes("triangles_gen", shots, seed, settings=SMALL)
     remove(workspace / there)
     (workspace / wrong).rename(workspace / there)
-    with pytest.raises(StoreError, match=message):
-        fsgc.load_episodes("triangles_gen", 5)
+    _is_refused_where_nothing_is_made(workspace, message)
+    assert fsgc.load_episodes("triangles_gen", 5, settings=SMALL).split.seed == 0
 
 
 def test_graphs_of_ones_own_are_read(tmp_path: Path) -> None:

@@ -107,10 +107,16 @@ class Orders:
         self.commit = commit()
 
     def of(self, works: Sequence[Work]) -> Order:
-        """The order that computes the cells of a model; a model that is there already goes with it."""
+        """The order that computes the cells of a model; a model that is there already goes with it.
+
+        Raises:
+            StoreError: what they read is missing, or is not what the code and settings at hand make.
+        """
+        from fsgc.tables.stores import check_stores
         from fsgc.tables.trained import is_trained
         from fsgc.tables.worker import MODELS
 
+        check_stores(works)
         recipes = {work.cell.name: _digests(work) for work in works}
         stores, first = stores_of(works), works[0]
         if is_trained(MODELS / first.model, first.experiment):

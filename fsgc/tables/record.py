@@ -24,7 +24,7 @@ PIPELINE, LOCK = "dvc.yaml", Path("dvc.lock")
 def record(names: list[str]) -> list[str]:
     """Take over the stages with these names in the current repository; why any could not be."""
     failed = []
-    with Repo() as repo, repo.lock:
+    with Repo(_wait_for_lock=True) as repo, repo.lock:  # as `dvc --wait-for-lock` makes it
         pipeline = load_file(repo, str(Path(PIPELINE).resolve()))
         stages = pipeline.stages  # read once; DVC's own lookup reads it each time
         content = {"schema": "2.0", "stages": {}} | pipeline.lockfile_contents

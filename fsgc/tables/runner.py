@@ -9,18 +9,21 @@ from __future__ import annotations
 
 import json
 import queue
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from threading import Lock, Thread
 
+from fsgc.errors import FsgcError
 from fsgc.files import remove, replacing
 from fsgc.tables.dvc import Dvc
 from fsgc.tables.grid import CELLS, TABLES, CellKey
-from fsgc.tables.plan import Work, stages_of
+from fsgc.tables.plan import Work
 from fsgc.tables.processes import Worker
 from fsgc.tables.recorder import Recorder
 from fsgc.tables.status import FAILED, METRICS, State, status_of
+from fsgc.tables.stores import made_stages
 from fsgc.tables.worker import STORES_ONLY
 
 
@@ -60,17 +63,14 @@ class Runner:
         self._stopped = False
 
     def prepare(self, works: Sequence[Work]) -> None:
-        """Compute what the cells share; a dataset that fails here makes its cells fail later, each with a reason."""
-        shared = dict.fromkeys(
-            f"{step}@{name}"
-            for work in works
-            for step, name in stages_of(work).items()
-            if step not in ("train", "evaluate")
-        )
+        """Compute what the cells share; what fails here makes the cells that need it fail later, each with a reason."""
         self.dvc.repro("recipes")
         with self._worker() as worker:
-            worker.compute([STORES_ONLY, *(work.cell.name for work in works)])
-        self.dvc.commit(*shared, may_fail=True)
+            why = worker.compute([STORES_ONLY, *(work.cell.name for work in works)])
+        if why is not None:
+            print(f"Not all stores could be made: {why}", file=sys.stderr)
+        # With an older store in the place of one that failed, DVC would take it for what the recipe makes.
+        self.dvc.commit(*dict.fromkeys(stage for work in works for stage in made_stages(work)), may_fail=True)
 
     def run(self, works: Sequence[Work], started: Callable[[CellKey], None], ended: Callable[[Outcome], None]) -> None:
         """Compute the given cells, those of one model together; the callbacks are called from this thread.
@@ -126,9 +126,12 @@ class Runner:
         return worker
 
     def record(self, works: Sequence[Work]) -> None:
-        """Record cells in DVC whose files, and whose models', are there."""
+        """Record cells in DVC whose files, and whose models', are there; should that fail, the next run does it."""
         targets = (stage for work in works for stage in (f"train@{work.model}", f"evaluate@{work.cell.name}"))
-        self.dvc.commit(*dict.fromkeys(targets))
+        try:
+            self.dvc.commit(*dict.fromkeys(targets))
+        except FsgcError as error:
+            print(f"Computed, but not recorded in DVC; the next run records it: {error}", file=sys.stderr)
 
     def settle(self, group: Sequence[Work], why: str | None, ended: Callable[[Outcome], None]) -> list[Work]:
         """Tell which cells of a model are computed, and note why others are not; those that are to be recorded."""

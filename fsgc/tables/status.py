@@ -11,7 +11,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from fsgc.evaluation.outcomes import OUTCOMES
+from fsgc.errors import StoreError
+from fsgc.evaluation.outcomes import OUTCOMES, read_outcomes
 from fsgc.experiment import as_settings
 from fsgc.recipes import digest, recorded
 from fsgc.tables.grid import CELLS, TABLES, CellKey
@@ -70,8 +71,10 @@ def _compared(work: Work, project: Path) -> CellStatus:
         made_by, code, settings = dict(record["recipes"]), dict(record["code"]), dict(record["settings"])
     except (OSError, ValueError, KeyError, TypeError) as error:
         return CellStatus(cell, State.DAMAGED, (f"{path} cannot be read ({error!r}); delete it and compute it again",))
-    if not path.with_name(OUTCOMES).exists():
-        return CellStatus(cell, State.DAMAGED, (f"{path.with_name(OUTCOMES)} is missing; it will be computed again",))
+    try:
+        read_outcomes(path.with_name(OUTCOMES))
+    except StoreError as error:
+        return CellStatus(cell, State.DAMAGED, (f"{error}; 'fsgc tables run' does",))
     now = recorded(work.experiment)
     if made_by == {step: digest(each) for step, each in now.items()}:
         return CellStatus(cell, State.CURRENT, (), *times)

@@ -14,6 +14,7 @@ import json
 import os
 import sys
 import threading
+import time
 from pathlib import Path
 
 from tqdm import tqdm
@@ -21,13 +22,14 @@ from tqdm import tqdm
 from fsgc.api import ensure_episodes, ensure_stores
 from fsgc.errors import FsgcError, SettingsError
 from fsgc.methods.registry import METHODS
-from fsgc.recipes import digest, recipe, recorded
+from fsgc.recipes import Recipe, changed_since, digest, recorded
 from fsgc.settings import PARAMS_FILE, load_params
 from fsgc.steps import evaluate, train
 from fsgc.tables.grid import CELLS, TABLES, CellKey
 from fsgc.tables.plan import Work, work_of
 from fsgc.tables.preparation import timed_preparation
 from fsgc.tables.status import METRICS
+from fsgc.tables.stores import check_stores
 from fsgc.tables.trained import MODEL, is_trained, write_note
 from fsgc.workspace import Workspace
 
@@ -37,6 +39,7 @@ STORES_ONLY = "--stores"
 INTO = "--into"
 ERROR = "Error: "
 ENDED = "ended: "
+STARTED = time.time()  # what this process loads is older
 
 
 def compute(works: list[Work], project: Path = Path()) -> None:
@@ -45,14 +48,22 @@ def compute(works: list[Work], project: Path = Path()) -> None:
     first = works[0]
     model = project / MODELS / first.model
     if not is_trained(model, first.experiment):
-        identity = digest(recipe("train", first.experiment))
+        identity = digest(_recipes(first)["train"])
         print(train.run(workspace, first.experiment, model / MODEL, model / "curves", identity), flush=True)
         write_note(model, first.experiment)
     for work in works:
         out = project / CELLS / work.cell.name
-        made_by = recorded(work.experiment)
-        evaluate.run(workspace, work.experiment, model / MODEL, out, made_by, METRICS)
+        evaluate.run(workspace, work.experiment, model / MODEL, out, _recipes(work), METRICS)
         print(f"{work.cell.name} done", flush=True)
+
+
+def _recipes(work: Work) -> dict[str, Recipe]:
+    """The recipes of a cell by the files on disk, which must be those that this process has loaded."""
+    found = recorded(work.experiment)
+    changed = changed_since(STARTED, (module for made in found.values() for module in made.get("code", ())))
+    if changed:
+        raise FsgcError(f"the code has changed since this run began ({', '.join(changed)}); begin another")
+    return found
 
 
 def prepare_stores(works: list[Work], project: Path = Path()) -> list[str]:
@@ -106,6 +117,7 @@ def main(names: list[str]) -> int:
             for reason in failed:
                 print(f"{ERROR}{reason}", flush=True)
             return EXIT_FAILED if failed else 0
+        check_stores(works, project)
         compute(works, project)
     except FsgcError as error:
         print(f"{ERROR}{error}", flush=True)

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 import yaml
 
-from fsgc.errors import StoreError
+from fsgc.errors import FsgcError, StoreError
 from fsgc.evaluation.outcomes import OUTCOMES
 from fsgc.experiment import Experiment
 from fsgc.methods.kernel.settings import KernelSettings
@@ -62,6 +62,7 @@ def _edit(project: Path, name: str, change: Callable[[dict[str, Any]], None]) ->
     path.write_text(json.dumps(record))
 
 
+PACKAGE = Path(worker.__file__).parents[1]
 GIN2, GIN3, WL2 = (f"triangles_gen-{cell}-seed0" for cell in ("2shot-gin", "3shot-gin", "2shot-wl"))
 
 
@@ -195,10 +196,15 @@ def test_a_damaged_record_is_said_to_be(project: Path, content: bytes) -> None:
 
 
 def test_a_record_without_its_outcomes_is_damaged_here_as_in_the_tables(project: Path) -> None:
-    (project / CELLS / GIN2 / OUTCOMES).unlink()
+    path = project / CELLS / GIN2 / OUTCOMES
+    path.write_bytes(path.read_bytes()[:-1])
     found = status_of(_works(project)[GIN2], project)
     assert found.state is State.DAMAGED
-    assert "outcomes.bin is missing" in found.reasons[0]
+    assert "outcomes.bin is damaged (its SHA-256 is another)" in found.reasons[0]
+    path.unlink()
+    found = status_of(_works(project)[GIN2], project)
+    assert found.state is State.DAMAGED
+    assert "outcomes.bin does not exist" in found.reasons[0]
     (shown,) = [cell for cell in find_cells(project / CELLS) if cell.key.name == GIN2]
     assert shown.state is State.DAMAGED
 
@@ -254,6 +260,23 @@ def test_the_time_that_is_left() -> None:
     # As before; as the median of its method (pn: of 60, 120, 180 and 600); as the median of all.
     left = [cell("pn", State.STALE, 180), cell("pn", State.MISSING), cell("gin", State.FAILED)]
     assert left_of(done + left) == pytest.approx((180 + 150 + 120) / 60)
+
+
+@pytest.mark.parametrize("edited", ["fsgc/methods/transfer.py", "fsgc/steps/evaluate.py"])
+def test_code_that_has_changed_since_the_run_began_is_not_recorded(
+    project: Path, calls: list[str], monkeypatch: pytest.MonkeyPatch, edited: str
+) -> None:
+    """The process has the old code in memory; the recipes would be those of the new files."""
+    file = PACKAGE.parent / edited
+    works = [work for work in _works(project).values() if work.cell.model == "gin"]
+    shutil.rmtree(project / MODELS / works[0].model)
+    monkeypatch.setattr(worker, "STARTED", file.stat().st_mtime - 1)
+    newer = [path for path in PACKAGE.rglob("*.py") if path.stat().st_mtime > worker.STARTED]
+    told = f"fsgc.{edited.removeprefix('fsgc/').removesuffix('.py').replace('/', '.')}"
+    assert file in newer
+    with pytest.raises(FsgcError, match=rf"^the code has changed since this run began \(.*{told}.*; begin another$"):
+        compute(works, project)
+    assert calls == [], "a model would be taken for one of the new code"
 
 
 def test_a_model_that_serves_several_cells_is_trained_once() -> None:
