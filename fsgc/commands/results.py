@@ -24,21 +24,27 @@ def results() -> None:
     from fsgc.evaluation.results import RECORD
     from fsgc.evaluation.summary import result_line
     from fsgc.experiment import Experiment
+    from fsgc.recipes import digest, recorded
     from fsgc.workspace import ExperimentWorkspace
 
-    keys, workspace = Experiment.load().keys, ExperimentWorkspace(Path("data"))
+    experiment, workspace = Experiment.load(), ExperimentWorkspace(Path("data"))
+    keys = experiment.keys
     record = Path("results") / RECORD
     if not record.exists():
         raise StoreError(f"{record} does not exist; run 'dvc repro'")
     try:
         content = json.loads(record.read_bytes())
         line, of = result_line(content), tuple(content[name] for name in ("model", "dataset", "shots"))
+        made_by = dict(content["recipes"])
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise StoreError(
             f"{record} is damaged ({error!r}); run 'dvc checkout', or delete it and 'dvc repro'"
         ) from error
     if of != (keys.model, keys.dataset, keys.shots):
         raise StoreError(f"{record} is of {of[0]} on {of[1]}, {of[2]}-shot, other than params.yaml; run 'dvc repro'")
+    changed = [step for step, each in recorded(experiment).items() if made_by.get(step) != digest(each)]
+    if changed:
+        raise StoreError(f"{record} is of other settings or code ({', '.join(changed)} changed); run 'dvc repro'")
     graphs = GraphStore.load(workspace.graphs(keys.dataset))
     store = EpisodeStore.open(workspace.episodes(keys.dataset, keys.shots, keys.seed))
     settings = store.settings

@@ -53,8 +53,8 @@ def tables() -> None:
 def show(keys: tuple[str, ...], root: Path) -> None:
     """Print the tables named TABLE, or all.
 
-    There are d_a, d_b, ablation, pooling, discriminant, other, columns, search, calibration, efficiency, datasets and
-    cost.
+    There are d_a, d_b, ablation, pooling, variants, discriminant, discriminant_pn, no_cycles, those of other node
+    features (d_a-structural, …), other, columns, search, calibration, choices, efficiency, datasets and cost.
 
     \b
     Example:

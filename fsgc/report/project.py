@@ -70,7 +70,7 @@ class Project:
         return work_of(key, self._params)
 
     def staleness(self, key: CellKey) -> tuple[str, ...]:
-        """Which code and settings have changed since a cell was computed."""
+        """Which code and settings have changed since a cell was computed, or why that cannot be told."""
         from fsgc.tables.status import State, status_of
 
         if self.root is None:
@@ -79,7 +79,7 @@ class Project:
             status = status_of(self.work(key), self.root)
         except FsgcError as error:
             return (f"it can no longer be computed: {error}",)
-        return status.reasons if status.state is State.STALE else ()
+        return status.reasons if status.state in (State.STALE, State.DAMAGED) else ()
 
     def is_current(self, key: CellKey) -> bool:
         """Whether a cell was computed with the code and settings at hand; outside a project nobody knows."""

@@ -64,7 +64,7 @@ def seed_notes(counts: Mapping[str, Sequence[int]]) -> list[str]:
     if not rows:
         return []
     if set(rows) == {(1, 1)}:
-        return ["Every accuracy is of one training seed, and its interval says nothing about other seeds."]
+        return ["Every accuracy is of one training seed."]
     parts = [
         f"{least if least == most else f'{least} to {most}'} ({'; '.join(titles)})"  # titles may have commas
         for (least, most), titles in sorted(rows.items(), key=lambda item: (-item[0][1], -item[0][0]))
