@@ -105,6 +105,15 @@ def test_what_an_experiment_leaves(project: Project) -> None:
     assert "tables" not in status.stdout + status.stderr
 
 
+def test_results_of_other_settings_are_not_shown(project: Project) -> None:
+    shown = project.fsgc("results")
+    assert (shown.code, "accuracy" in shown.output) == (0, True), shown
+    project.set_params(embedder={"default": {"width": 5}})
+    refused = project.fsgc("results")
+    assert refused.code == 1
+    assert "is of other settings or code (train, evaluate changed); run 'dvc repro'" in refused.errors
+
+
 def test_another_model_computes_its_own_stages_and_the_difference_is_one_command(project: Project) -> None:
     done = project.run(sys.executable, "-m", "dvc", "exp", "run", "--set-param", "model=wl")
     assert done.returncode == 0, done

@@ -128,3 +128,17 @@ def test_what_could_not_be_made_is_told_and_not_recorded(
     runner.prepare([work])
     assert capsys.readouterr().err == "Not all stores could be made: No space left on device\n"
     assert [stage.split("@")[0] for stage in recorded] == ["download", "graphs", "episodes"]
+
+
+@pytest.mark.usefixtures("project")
+def test_what_cannot_be_recorded_in_dvc_is_computed_all_the_same(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runner = Runner(1)
+
+    def locked(*_: object, **__: object) -> None:
+        raise StoreError("Unable to acquire lock")
+
+    monkeypatch.setattr(runner.dvc, "commit", locked)
+    runner.record(load_works())
+    assert capsys.readouterr().err.endswith("the next run records it: Unable to acquire lock\n")
