@@ -1,14 +1,15 @@
 """Whether probabilities can be believed: reliability curves of all results, from scores or from what was kept of them.
 
 Scores are large and in DVC's cache only. What a curve needs of them, a few numbers per bin, is kept in a CSV file that
-is in git, `docs/results/reliability.csv`, written where scores are at hand and read where they are not. Kept bins whose
-accuracy is not that of the cells are of other cells, and are left out.
+is in git, `docs/results/reliability.csv`, written where scores are at hand and read where they are not: seed by seed,
+so that those of a new seed join those kept of the others. Kept bins whose accuracy is not that of the cells are of
+other cells, and are left out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
@@ -19,11 +20,12 @@ from fsgc.errors import StoreError
 from fsgc.evaluation.results import SCORES_KIND
 from fsgc.files import replacing
 from fsgc.report.accuracy import method_title
+from fsgc.report.cells import Cell
 from fsgc.report.paper import Paper
 from fsgc.report.provenance import dataset_title
 from fsgc.report.results import Result, ResultKey, Results
 from fsgc.report.table import MISSING, Heading, Row, Table, Value
-from fsgc.statistics.calibration import BINS, Reliability, confidences, reliability
+from fsgc.statistics.calibration import BINS, Reliability, confidences, pooled, reliability
 from fsgc.zarr_io import read_arrays
 
 FILE = Path("docs") / "results" / "reliability.csv"
@@ -32,6 +34,7 @@ SCHEMA = {
     "dataset": pl.String,
     "shots": pl.Int64,
     "model": pl.String,
+    "seeds": pl.String,
     "bin": pl.Int64,
     "confidence": pl.Float64,
     "accuracy": pl.Float64,
@@ -50,17 +53,28 @@ KERNELS = (
 )
 
 
+Seeds = tuple[int, ...]
+Parts = Mapping[Seeds, Reliability]
+"""The curves of a result by the seeds they are of; no seed is in two of them."""
+
+
 @dataclass(frozen=True, eq=False)
 class Reliabilities:
-    """The curves there are, over all seeds of a result together."""
+    """The curves there are.
 
-    curves: dict[ResultKey, Reliability]
+    Attributes:
+        curves: over all seeds of a result together, where those of all are known.
+        parts: what they are put together from, and what is known of others.
+    """
+
+    curves: Mapping[ResultKey, Reliability]
+    parts: Mapping[ResultKey, Parts] = field(default_factory=dict)
 
     @classmethod
     def of(
         cls, results: Results, kept: Path | None = None, scores: Literal["anew", "missing", "never"] = "missing"
     ) -> Reliabilities:
-        """From the kept file and from scores, of which all seeds of a result must be here.
+        """From the kept file and from scores.
 
         Args:
             results: whose curves are wanted.
@@ -68,22 +82,20 @@ class Reliabilities:
             scores: whether to read scores wherever they are, which takes a while, only where nothing is kept, or never.
         """
         stored = _read(kept) if kept is not None and kept.exists() else {}
-        stored = {
-            key: curve for key, curve in stored.items() if key in results.found and _fits(curve, results.found[key])
+        parts = {key: _parts(result, stored.get(key, {}), scores) for key, result in results.found.items()}
+        curves = {
+            key: pooled(list(some.values()))
+            for key, some in parts.items()
+            if sum(map(len, some)) == len(results.found[key].cells)
         }
-        curves = {}
-        for key, result in results.found.items():
-            wanted = scores == "anew" or (scores == "missing" and key not in stored)
-            curve = (_from_scores(result) if wanted else None) or stored.get(key)
-            if curve is not None and _fits(curve, result):
-                curves[key] = curve
-        return cls(curves)
+        return cls(curves, parts)
 
     def save(self, path: Path) -> None:
         """Keep what is needed to draw them again."""
         rows = [
-            (*key, place, *values)
-            for key, curve in sorted(self.curves.items())
+            (*key, " ".join(map(str, seeds)), place, *values)
+            for key, some in sorted(self.parts.items())
+            for seeds, curve in sorted(some.items())
             for place, values in enumerate(
                 zip(curve.confidence.tolist(), curve.accuracy.tolist(), curve.count.tolist(), strict=True)
             )
@@ -92,35 +104,54 @@ class Reliabilities:
             pl.DataFrame(rows, schema=SCHEMA, orient="row").write_csv(partial, float_precision=9)
 
 
-def _fits(curve: Reliability, result: Result) -> bool:
-    """Whether a curve is of the same predictions, as far as their accuracy tells."""
-    return bool(abs(curve.accuracy @ curve.count / curve.count.sum() - result.mean) < 1e-6)
+def _parts(result: Result, stored: Parts, scores: Literal["anew", "missing", "never"]) -> Parts:
+    """What is known of the seeds of a result: kept curves, unless the scores of all their seeds are read."""
+    cells = {cell.key.seed: cell for cell in result.cells}
+    kept = {seeds: curve for seeds, curve in stored.items() if _fits(curve, seeds, cells)}
+    wanted = set(cells) if scores == "anew" else set(cells).difference(*kept) if scores == "missing" else set[int]()
+    read = {seed: curve for seed in sorted(wanted) if (curve := _from_scores(cells[seed])) is not None}
+    parts = {seeds: curve for seeds, curve in kept.items() if not read.keys() >= set(seeds)}
+    known = set[int]().union(*parts)
+    return parts | {(seed,): curve for seed, curve in read.items() if seed not in known}
 
 
-def _from_scores(result: Result) -> Reliability | None:
-    """None unless the scores of all seeds are here."""
-    paths = [cell.path / SCORES for cell in result.cells]
-    if not all(path.exists() for path in paths):
+def _fits(curve: Reliability, seeds: Seeds, cells: Mapping[int, Cell]) -> bool:
+    """Whether a curve is of the predictions of these cells, as far as their accuracy tells."""
+    if not set(seeds) <= set(cells):
+        return False
+    mean = np.mean([cells[seed].metrics.accuracy for seed in seeds])
+    return bool(abs(curve.accuracy @ curve.count / curve.count.sum() - mean) < 1e-6)
+
+
+def _from_scores(cell: Cell) -> Reliability | None:
+    """None if the scores are not here, or are of other predictions than the cell's."""
+    path = cell.path / SCORES
+    if not path.exists():
         return None
-    parts = [confidences(read_arrays(path, SCORES_KIND, ("scores",))[0]["scores"]) for path in paths]
-    confidence, correct = (np.concatenate(part) for part in zip(*parts, strict=True))
-    return reliability(confidence, correct)
+    curve = reliability(*confidences(read_arrays(path, SCORES_KIND, ("scores",))[0]["scores"]))
+    return curve if _fits(curve, (cell.key.seed,), {cell.key.seed: cell}) else None
 
 
-def _read(path: Path) -> dict[ResultKey, Reliability]:
+def _read(path: Path) -> dict[ResultKey, dict[Seeds, Reliability]]:
+    found: dict[ResultKey, dict[Seeds, Reliability]] = {}
     try:
         table = pl.read_csv(path, schema=SCHEMA)
-        return {
-            (str(key[0]), int(str(key[1])), str(key[2])): Reliability(
-                *(part[name].to_numpy() for name in ("confidence", "accuracy", "count"))
-            )
-            for key, part in table.group_by(KEY, maintain_order=True)
-        }
+        for (dataset, shots, model, seeds), part in table.group_by((*KEY, "seeds"), maintain_order=True):
+            curve = Reliability(*(part[name].to_numpy() for name in ("confidence", "accuracy", "count")))
+            key = (str(dataset), int(str(shots)), str(model))
+            found.setdefault(key, {})[tuple(map(int, str(seeds).split()))] = curve
     except (pl.exceptions.PolarsError, OSError, ValueError) as error:
         reason = str(error).splitlines()[0]
         raise StoreError(
             f"{path} is damaged ({reason}); delete it and write it again with 'fsgc tables docs'"
         ) from error
+    for key, some in found.items():
+        if len(set[int]().union(*some)) < sum(map(len, some)):
+            raise StoreError(
+                f"{path} is damaged (a seed of {key[2]} on {key[0]} is there twice); delete it and write it again with "
+                "'fsgc tables docs'"
+            )
+    return found
 
 
 def calibration_table(results: Results, paper: Paper, found: Reliabilities) -> Table | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -79,6 +80,20 @@ def reliability(
         np.bincount(place, values, minlength=bins)[filled] / count[filled] for values in (confidence, correct)
     )
     return Reliability(mean, right, count[filled])
+
+
+def pooled(curves: Sequence[Reliability], bins: int = BINS) -> Reliability:
+    """The curve of all predictions together, from curves with bins of equal width, of which some may be empty."""
+    confidence = np.concatenate([curve.confidence for curve in curves])
+    accuracy = np.concatenate([curve.accuracy for curve in curves])
+    count = np.concatenate([curve.count for curve in curves])
+    place = np.searchsorted(np.linspace(0, 1, bins + 1)[1:-1], confidence)
+    total = np.bincount(place, count, minlength=bins).astype(np.int64)
+    filled = total > 0
+    mean, right = (
+        np.bincount(place, values * count, minlength=bins)[filled] / total[filled] for values in (confidence, accuracy)
+    )
+    return Reliability(mean, right, total[filled])
 
 
 def calibration(scores: Scores, bins: int = BINS) -> Reliability:

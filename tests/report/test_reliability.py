@@ -77,13 +77,37 @@ def test_what_was_kept_serves_where_scores_are_gone(cells_root: Path, tmp_path: 
     assert len(curve.get_xdata()) == (again.curves[KEY].count >= 0.01 * again.curves[KEY].count.sum()).sum()  # type: ignore[arg-type]
 
 
+def test_a_new_seed_joins_those_that_were_kept(cells_root: Path, tmp_path: Path) -> None:
+    kept = tmp_path / "reliability.csv"
+    for seed in (0, 1):
+        _scored(cells_root, CellKey(*KEY, seed), seed)
+    results = Results(find_cells(cells_root))
+    both = Reliabilities.of(results).curves[KEY]
+    scores = [cells_root / CellKey(*KEY, seed).name / "scores.zarr" for seed in (0, 1)]
+    scores[1].rename(tmp_path / "aside")
+    without = Reliabilities.of(results)
+    assert without.curves == {}, "nothing is known of seed 1"
+    without.save(kept)
+    remove(scores[0])
+    (tmp_path / "aside").rename(scores[1])
+    joined = Reliabilities.of(results, kept)
+    assert list(joined.parts[KEY]) == [(0,), (1,)]
+    np.testing.assert_array_equal(joined.curves[KEY].count, both.count)
+    np.testing.assert_allclose(joined.curves[KEY].confidence, both.confidence, atol=1e-8)
+    Reliabilities({}, {KEY: {(0, 1): both}}).save(kept)
+    assert list(Reliabilities.of(results, kept, "anew").parts[KEY]) == [(0, 1)], "of seed 0 there are no scores"
+    kept.write_text(kept.read_text() + "".join(f"triangles,5,pn,1,{place},0.5,0.5,9\n" for place in range(2)))
+    with pytest.raises(StoreError, match="a seed of pn on triangles is there twice"):
+        Reliabilities.of(results, kept)
+
+
 def test_scores_are_read_where_nothing_is_kept_or_anew(cells_root: Path, tmp_path: Path) -> None:
     _scored(cells_root, CellKey(*KEY, 0), 0)
     results, kept = Results(find_cells(cells_root)), tmp_path / "reliability.csv"
     found = Reliabilities.of(results)
     curve = found.curves[KEY]
     other = Reliability(curve.confidence / 2, curve.accuracy, curve.count)
-    Reliabilities({KEY: other}).save(kept)
+    Reliabilities({}, {KEY: {(0,): other}}).save(kept)
     mean = {
         name: Reliabilities.of(results, kept, name).curves[KEY].confidence[0] for name in ("anew", "missing", "never")
     }

@@ -7,7 +7,7 @@ import pytest
 from scipy import special
 from sklearn.calibration import calibration_curve
 
-from fsgc.statistics.calibration import calibration, confidences, reliability, score_scale
+from fsgc.statistics.calibration import calibration, confidences, pooled, reliability, score_scale
 
 
 def _scores(
@@ -43,6 +43,17 @@ def test_the_curve_is_sklearns(bins: int, strategy: Literal["uniform", "quantile
     np.testing.assert_allclose(found.accuracy, accuracy)
     np.testing.assert_allclose(found.confidence, mean)
     assert found.count.sum() == len(confidence)
+
+
+def test_curves_together_are_the_curve_of_all_predictions() -> None:
+    rng = np.random.default_rng(0)
+    confidence = [rng.uniform(low, high, 200) for low, high in ((0.1, 0.6), (0.4, 1.0), (0.9, 1.0))]
+    correct = [rng.uniform(size=200) < each for each in confidence]
+    expected = reliability(np.concatenate(confidence), np.concatenate(correct))
+    together = pooled([reliability(*each) for each in zip(confidence, correct, strict=True)])
+    np.testing.assert_array_equal(together.count, expected.count)
+    np.testing.assert_allclose(together.confidence, expected.confidence, rtol=1e-12)
+    np.testing.assert_allclose(together.accuracy, expected.accuracy, rtol=1e-12)
 
 
 def test_errors_by_hand() -> None:
