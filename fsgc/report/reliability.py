@@ -63,8 +63,8 @@ class Reliabilities:
     """The curves there are.
 
     Attributes:
-        curves: over all seeds of a result together, where those of all are known.
-        parts: what they are put together from, and what is known of others.
+        curves: over all seeds of a result together, or those of which something is known.
+        parts: what they are put together from.
     """
 
     curves: Mapping[ResultKey, Reliability]
@@ -83,12 +83,7 @@ class Reliabilities:
         """
         stored = _read(kept) if kept is not None and kept.exists() else {}
         parts = {key: _parts(result, stored.get(key, {}), scores) for key, result in results.found.items()}
-        curves = {
-            key: pooled(list(some.values()))
-            for key, some in parts.items()
-            if sum(map(len, some)) == len(results.found[key].cells)
-        }
-        return cls(curves, parts)
+        return cls({key: pooled(list(some.values())) for key, some in parts.items() if some}, parts)
 
     def save(self, path: Path) -> None:
         """Keep what is needed to draw them again."""
@@ -171,7 +166,7 @@ def calibration_table(results: Results, paper: Paper, found: Reliabilities) -> T
             "expected_error": curve.expected_error,
             "largest_error": curve.largest_error,
             "mean_confidence": float(curve.confidence @ curve.count / curve.count.sum()),
-            "accuracy": results.found[key].mean,
+            "accuracy": float(curve.accuracy @ curve.count / curve.count.sum()),
         }
         for key, curve in sorted(found.curves.items())
     ]
@@ -192,4 +187,8 @@ def _error(curve: Reliability | None, key: ResultKey) -> Value:
 
 def _missing(results: Results, found: Reliabilities) -> Sequence[str]:
     absent = len(results.found) - len(found.curves)
-    return [f"Of {absent} other results neither the scores nor their bins are kept."] if absent else []
+    partly = sum(sum(map(len, some)) < len(results.found[key].cells) for key, some in found.parts.items() if some)
+    notes = [f"Of {absent} other results neither the scores nor their bins are kept."] if absent else []
+    if partly:
+        notes.append(f"Over some of their seeds only, since nothing is kept of the others: {partly} results.")
+    return notes

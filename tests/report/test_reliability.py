@@ -86,7 +86,10 @@ def test_a_new_seed_joins_those_that_were_kept(cells_root: Path, tmp_path: Path)
     scores = [cells_root / CellKey(*KEY, seed).name / "scores.zarr" for seed in (0, 1)]
     scores[1].rename(tmp_path / "aside")
     without = Reliabilities.of(results)
-    assert without.curves == {}, "nothing is known of seed 1"
+    assert without.curves[KEY].count.sum() * 2 == both.count.sum(), "nothing is known of seed 1"
+    table = calibration_table(results, load_paper(), without)
+    assert table is not None
+    assert table.notes[-1].startswith("Over some of their seeds only")
     without.save(kept)
     remove(scores[0])
     (tmp_path / "aside").rename(scores[1])
